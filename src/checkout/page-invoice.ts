@@ -1,5 +1,6 @@
 import { documentTexts } from '../documents/document-text.ts';
 import type { PageDocument } from '../http/page.ts';
+import type { LinesOfPage } from '../invoicing/actions-document.ts';
 import type { InvoiceStatus } from '../invoicing/invoice.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import { type Html, html } from '../kernel/html.ts';
@@ -9,15 +10,13 @@ import { type FieldErrors, hiddenHtml, summaryHtml } from './page-form.ts';
 import { layout } from './page-layout.ts';
 
 /** An invoice as its page shows it. Amounts are minor units of `currency`. */
-export interface InvoiceView extends PageLook {
+export interface InvoiceView extends PageLook, LinesOfPage {
   readonly currency: string;
   readonly customerId: string;
   readonly number: string;
   readonly status: InvoiceStatus;
   readonly dueDate: Instant | null;
   readonly total: bigint;
-  /** The part of the total that is paid, credited or covered by a balance. */
-  readonly settled: bigint;
   readonly due: bigint;
   /** How to pay without a card, as the seller wrote it. */
   readonly instructions: string | null;
@@ -67,21 +66,31 @@ function actionOf({ path, key }: InvoiceStep, more = ''): string {
 }
 
 function amountsHtml(view: InvoiceView, step: InvoiceStep): Html {
-  const { total, settled, due, currency, dueDate, status, wording } = view;
+  const { total, sums, due, currency, dueDate, status, wording } = view;
   const { words, language, money, day, say } = wording;
-  const { settled: settledLabel, amountDue, download } = words.invoice;
   const kind = status === 'paid' ? ' good' : '';
   return html`<section>
 <p class="terms">${money(due > 0n ? due : total, currency)}</p>
 <p><span class="tag${kind}">${documentTexts[language].statuses[status]}</span></p>
-<dl>
-<dt>${words.common.total}</dt><dd>${money(total, currency)}</dd>
-${settled > 0n && html`<dt>${settledLabel}</dt><dd>${money(-settled, currency)}</dd>`}
-<dt class="sum">${amountDue}</dt><dd class="sum">${money(due, currency)}</dd>
-</dl>
+${linesHtml(view)}
+<dl>${sums.map(({ label, amount, strong }) => html`<dt class="${strong ? 'sum' : 'line'}"><bdi>${label}</bdi></dt><dd class="${strong ? 'sum' : 'line'}">${amount}</dd>\n`)}</dl>
 ${due > 0n && dueDate !== null && html`<p class="soft">${say(words.common.dueOn, { date: day(dueDate) })}</p>`}
-<div class="actions"><a class="button plain" href="${actionOf(step, '/pdf')}">${download}</a></div>
+<div class="actions"><a class="button plain" href="${actionOf(step, '/pdf')}">${words.invoice.download}</a></div>
 </section>`;
+}
+
+/** The lines with their quantities and the parts of their prices. A telephone folds them. */
+function linesHtml({ lines, others, wording }: InvoiceView): Html {
+  const { words, count, say } = wording;
+  const line = ({ description, quantity, price, amount, details }: InvoiceView['lines'][number]) => {
+    const parts = details.map(({ text, amount: part }) => html`<br><bdi>${text}</bdi> · ${part}`);
+    const times = quantity !== '' && price !== '' && html`${quantity} × ${price}`;
+    return html`<li><div><bdi>${description}</bdi><p class="soft">${times}${parts}</p></div><span>${amount}</span></li>\n`;
+  };
+  return html`<input type="checkbox" class="unseen fold" id="invoice-details"><label class="fold-label" for="invoice-details">${words.invoice.details}</label>
+<div class="foldable"><ul class="rows bill" aria-label="${words.invoice.details}">${lines.map(line)}</ul>
+${others > 0 && html`<p class="soft">${say(words.portal.andMore, { count: count(others) })}</p>`}</div>
+`;
 }
 
 function payHtml(view: InvoiceView, step: InvoiceStep): Html {

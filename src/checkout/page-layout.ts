@@ -128,6 +128,10 @@ button.small, .button.small { min-height: 2.25rem; padding: .3rem .75rem; font-s
 .rows > li { display: flex; flex-wrap: wrap; justify-content: space-between; align-items: center; gap: .375rem 1rem; padding: .75rem 0; border-top: 1px solid var(--line); }
 .rows > li:first-child { border-top: 0; }
 .rows > li > :first-child { flex: 1 1 10rem; }
+.bill > li { flex-wrap: nowrap; align-items: flex-start; }
+.bill > li > :first-child { min-width: 0; }
+.bill .soft { margin: 0; }
+.bill > li > :last-child { white-space: nowrap; }
 .tag { display: inline-block; border: 1px solid var(--line); border-radius: 1rem; padding: 0 .625rem; font-size: .75rem; line-height: 1.35rem; font-weight: 600; color: var(--soft); white-space: nowrap; vertical-align: .1em; }
 .tag.good { color: var(--good); }
 .tag.bad { color: var(--bad); }
@@ -139,6 +143,9 @@ button.small, .button.small { min-height: 2.25rem; padding: .3rem .75rem; font-s
 .bar.full rect:last-child { fill: var(--bad); }
 .bar + .soft { margin-top: -.375rem; }
 .meter { display: flex; justify-content: space-between; gap: 1rem; margin-top: .75rem; }
+.meter > :last-child { text-align: end; }
+.limit + .limit { border-top: 1px solid var(--line); margin-top: 1rem; padding-top: .25rem; }
+.limit .actions { margin-top: .625rem; }
 .switch { display: inline-flex; border: 1px solid var(--line); border-radius: .625rem; padding: .2rem; gap: .2rem; margin-bottom: 1rem; background: var(--tint); flex-wrap: wrap; }
 .switch a { padding: .35rem 1rem; border-radius: .45rem; text-decoration: none; color: var(--soft); font-weight: 600; font-size: .875rem; }
 .switch a[aria-current] { background: var(--paper); color: var(--ink); box-shadow: 0 0 0 1px var(--line); }

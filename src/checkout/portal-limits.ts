@@ -99,8 +99,8 @@ function metersIn(subjects: PortalControls['subjects']): PortalControls['subject
 const usualThresholds = [50, 80, 100];
 
 function periodText(period: LimitTerms['period'], { words }: Wording): string {
-  const { perDay, perWeek, perMonth } = words.prices;
-  return { day: perDay, week: perWeek, month: perMonth, billing_period: words.limits.perBillingPeriod }[period];
+  const { eachDay, eachWeek, eachMonth } = words.prices;
+  return { day: eachDay, week: eachWeek, month: eachMonth, billing_period: words.limits.eachBillingPeriod }[period];
 }
 
 function subjectText({ usageMeterId, label }: Limit, { subjects }: PortalControls, { words }: Wording): string {
@@ -194,8 +194,8 @@ function limitFields(
   const amount = { name: 'amount', label: limits.amount, value: entered.amount, maxLength: maxAmountLength } as const;
   return html`<fieldset>
 ${selectHtml({ name: 'meter', label: limits.subject, value: entered.meter, empty: limits.all, optional: true }, meters, state)}
-<div class="pair">${fieldHtml({ ...amount, inputMode: 'decimal' }, state)}
-${selectHtml({ name: 'unit', label: limits.unit, value: entered.unit }, units, state)}</div>
+${fieldHtml({ ...amount, inputMode: 'decimal' }, state)}
+${selectHtml({ name: 'unit', label: limits.unit, value: entered.unit }, units, state)}
 ${selectHtml({ name: 'period', label: limits.period, value: entered.period }, each, state)}
 </fieldset>
 ${choiceHtml({ name: 'action', label: limits.action, value: entered.action }, actions, state)}

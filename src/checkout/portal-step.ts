@@ -5,6 +5,7 @@ import { type Html, html } from '../kernel/html.ts';
 import { textLimits } from '../kernel/text-limits.ts';
 import type { CardConfirmation } from '../payments/processor.ts';
 import { type CustomerReason, customerReasons } from '../subscriptions/cancellation.ts';
+import type { Wording } from '../wording/wording.ts';
 import type { PageLook } from './checkout-view.ts';
 import { cardButtonHtml, cardHtml, cardScripts, takesCards } from './page-card.ts';
 import { wholeAddress } from './page-checkout.ts';
@@ -94,8 +95,17 @@ function switchHtml(
   shown: string | undefined,
 ): Html {
   const link = ([interval, plan]: readonly [string, PortalPlan]) =>
-    html`<a href="/portal/subscriptions/${id}/plans?interval=${interval}"${interval === shown && html` aria-current="true"`}>${intervalText(everyOf(plan), wording)}</a>\n`;
+    html`<a href="/portal/subscriptions/${id}/plans?interval=${interval}"${interval === shown && html` aria-current="true"`}>${rhythmText(plan, wording)}</a>\n`;
   return html`<nav class="switch" aria-label="${wording.words.portal.choosePlan}">${[...intervals].map(link)}</nav>`;
+}
+
+/** The rhythm of a plan in the switch: `Monthly`, or `every 3 months`. */
+function rhythmText(plan: PortalPlan, wording: Wording): string {
+  const { daily, weekly, monthly, yearly } = wording.words.portal;
+  const { unit, count } = everyOf(plan);
+  return unit === null || (count ?? 1) > 1
+    ? intervalText({ unit, count }, wording)
+    : { day: daily, week: weekly, month: monthly, year: yearly }[unit];
 }
 
 /** A plan or an add-on, with what it includes. */

@@ -4,7 +4,7 @@ import { findCustomer } from '../customers/store.ts';
 import { runInEnvironment, type Work } from '../database/work.ts';
 import { documentPdf } from '../documents/actions.ts';
 import type { Page, PageAnswer, PageContext, PageRequest } from '../http/page.ts';
-import { getDocument } from '../invoicing/actions-document.ts';
+import { getDocument, readLinesOfPage } from '../invoicing/actions-document.ts';
 import { amountDue } from '../invoicing/invoice.ts';
 import { findInvoice } from '../invoicing/store.ts';
 import { encryptionOf } from '../jobs/encryption.ts';
@@ -79,10 +79,11 @@ function look(opened: Opened): Promise<InvoiceView> {
       const customer = await findCustomer(work, invoice.customerId);
       const { invoiceNumber, customerId, status, dueDate, total, currency } = invoice;
       const due = status === 'void' || status === 'uncollectible' ? 0n : amountDue(invoice);
+      const look = await readPageLook(work, customer, request.language);
       return {
-        ...(await readPageLook(work, customer, request.language)),
+        ...look,
+        ...(await readLinesOfPage(work, invoice, look.wording.language)),
         ...{ currency, customerId, number: invoiceNumber ?? '', status, dueDate, total, due },
-        settled: total - amountDue(invoice),
         instructions: (await readSettings(work)).paymentInstructions,
         processor: pageProcessor(work, processor),
         paymentToConfirm: await findPaymentToConfirm(work, processor, { invoiceId }),

@@ -61,7 +61,7 @@ export async function getDocument(work: Work, id: string, services: DocumentServ
 type PrintedLine = ExplainedLineRow & { readonly subscription: string | null };
 
 /** The lines and the usage behind them, part by part on a consolidated invoice, whose lines name their subscriptions. */
-async function linesToPrint(work: Work, invoice: InvoiceRow) {
+async function linesToPrint(work: Work, invoice: InvoiceRow, withUsage = true) {
   const isOne = !isConsolidated(invoice);
   const parts = isOne ? [invoice] : await listParts(work, [invoice]);
   const names = isOne ? new Map<string, null>() : await listNamesOfParts(work, invoice.id);
@@ -73,9 +73,26 @@ async function linesToPrint(work: Work, invoice: InvoiceRow) {
     const ofPart = found.get(part.id) ?? [];
     const subscription = names.get(part.id) ?? null;
     lines.push(...ofPart.map((line) => ({ ...line, subscription })));
-    usage.push(...(await usageOf(work, part, ofPart)));
+    if (withUsage) usage.push(...(await usageOf(work, part, ofPart)));
   }
   return { lines, usage };
+}
+
+// A page with more would be too long to read. The document has all of them.
+const mostLinesOfPage = 50;
+
+/** The lines and sums of an invoice as its page shows them: the first lines, and the number of the others. */
+export interface LinesOfPage extends Pick<PrintedDocument, 'lines' | 'sums'> {
+  readonly others: number;
+}
+
+/** The lines and sums of an invoice in the language of a page. */
+export async function readLinesOfPage(work: Work, invoice: InvoiceRow, language: Language): Promise<LinesOfPage> {
+  const { lines: found } = await linesToPrint(work, invoice, false);
+  const look = { ...(await readLook(work, language)), paymentInstructions: null, payLink: null };
+  const printed = invoiceDocument({ ...invoice, discounts: await discountsOn(work, invoice) }, found, look);
+  const { lines, sums } = await new Turns().run(printed);
+  return { sums, lines: lines.slice(0, mostLinesOfPage), others: Math.max(0, lines.length - mostLinesOfPage) };
 }
 
 /** The usage by day behind the lines. A renewal bills that of the period before its own. */

@@ -234,6 +234,8 @@ test('the page of an invoice shows what is due after a part payment, and takes t
     invoice.invoiceNumber,
     '$1,071.00',
     '$1,000.00',
+    '<bdi>Workshop</bdi>',
+    'Paid</bdi></dt><dd class="line">-$71.00</dd>',
     '<bdi>IBAN DE00 1234</bdi><br><bdi>&lt;Bank&gt;</bdi>',
     'Pay $1,000.00',
   ])

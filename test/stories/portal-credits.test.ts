@@ -129,10 +129,10 @@ test('a customer sets limits below those of the seller, changes and removes them
   const shown = section(await read('/portal'), 'limits');
   assert.match(
     shown,
-    /API calls · per month 150 of 200 used Set by you\. Usage stops at the limit\. Starts again on July 1, 2026\./,
+    /API calls · each month 150 of 200 used Set by you\. Usage stops at the limit\. Starts again on July 1, 2026\./,
   );
-  assert.match(shown, /All usage \(team\) · per day 0 of 9 used/);
-  assert.match(shown, /All usage · per month \$0\.75 of \$12\.50 used Set by you\. You are only notified\./);
+  assert.match(shown, /All usage \(team\) · each day 0 of 9 used/);
+  assert.match(shown, /All usage · each month \$0\.75 of \$12\.50 used Set by you\. You are only notified\./);
   const change = await read(`/portal/limits?change=${own[2].id}`);
   assert.match(change, /name="amount"[^>]+value="12\.50"/);
   for (const _time of [1, 2])

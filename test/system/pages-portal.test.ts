@@ -376,7 +376,7 @@ test('a customer sets a limit and an automatic top-up by forms whose errors stan
   await page.getByLabel('Only notify me').check();
   await page.getByRole('button', { name: 'Save limit' }).click();
   await page.waitForURL(`${app.url}/portal?done=limit`);
-  assert.match(await page.locator('main').innerText(), /All usage · per month\s+\$0\.00 of \$25\.00 used/);
+  assert.match(await page.locator('main').innerText(), /All usage · each month\s+\$0\.00 of \$25\.00 used/);
   await assertGood(page);
 
   await page.getByRole('link', { name: 'Set up' }).click();
@@ -397,6 +397,6 @@ test('a customer sets a limit and an automatic top-up by forms whose errors stan
   const { spendControls } = await app.get(`/customers/${externalId}/spend-controls`);
   assert.deepEqual([spendControls.limits[0].amount, spendControls.autoTopUp.maximumAmountPerMonth], [2500, 4000]);
   await page.getByRole('link', { name: 'Manage limits' }).click();
-  await page.getByRole('button', { name: 'Remove: All usage · per month' }).click();
+  await page.getByRole('button', { name: 'Remove: All usage · each month' }).click();
   await page.waitForURL(`${app.url}/portal?done=limitRemoved`);
 });

@@ -61,7 +61,10 @@ async function portal(page: Page, { token = 'pm_card_visa', name }: { token?: st
 
 async function invoice(page: Page, change: (invoice: Body) => Promise<unknown> = async () => undefined) {
   const { externalId } = await customer(undefined, arabic);
-  const lines = [{ description: 'Workshop', unitAmount: 45_000 }];
+  const lines = [
+    { description: 'Workshop', unitAmount: 15_000, quantity: 2 },
+    { description: `Travel of two people, ${arabic}`, unitAmount: 15_000 },
+  ];
   const { invoice: draft } = await app.post('/invoices', {
     invoice: { customerExternalId: externalId, lines, netTermsDays: 14 },
   });
@@ -69,6 +72,23 @@ async function invoice(page: Page, change: (invoice: Body) => Promise<unknown> =
   const { invoice: made } = await app.get(`/invoices/${draft.id}`);
   await change(made);
   await page.goto(made.hostedInvoiceUrl);
+}
+
+let isSellingPacks = false;
+async function sellPacks(): Promise<void> {
+  if (isSellingPacks) return;
+  isSellingPacks = true;
+  const { pricingModelId } = plans;
+  const { data } = await app.get(`/features?pricingModelId=${pricingModelId}&limit=100`);
+  await app.post('/products', {
+    product: { name: 'Pack', slug: 'pack', pricingModelId, active: true },
+    price: { type: 'single_payment', slug: 'pack', unitPrice: 1000, isDefault: true, active: true },
+    featureIds: [data.find(({ slug }: Body) => slug === 'monthly-calls').id],
+  });
+  const rates = [{ usageMeterSlug: 'api-calls', per: 100, cost: '0.5' }];
+  await app.post('/credit-pools', {
+    creditPool: { slug: 'ai', name: 'AI credits', unit: 'credit', rates, pricingModelId },
+  });
 }
 
 /** Every state of the pages that buyers see. */
@@ -203,6 +223,38 @@ const states: Readonly<Record<string, (page: Page) => Promise<unknown>>> = {
     await page.getByRole('link', { name: 'Change details' }).click();
     await page.getByLabel('Email addresses for invoices').fill('nobody');
     await page.getByRole('button', { name: 'Save details' }).click();
+  },
+  'portal-limits-wrong': async (page) => {
+    const { externalId } = await portal(page);
+    const limits = [
+      { usageMeterSlug: 'api-calls', period: 'month', amount: 400 },
+      { period: 'day', unit: 'money', amount: 2500, action: 'notify' },
+    ];
+    await app.put(`/customers/${externalId}/spend-controls`, { spendControls: { limits, ownLimits: limits } });
+    await page.getByRole('link', { name: 'Manage limits' }).click();
+    await page.getByRole('button', { name: 'Save limit' }).click();
+  },
+  'portal-top-up-wrong': async (page) => {
+    await sellPacks();
+    await portal(page);
+    await page.getByRole('link', { name: 'Set up' }).click();
+    await page.getByRole('button', { name: 'Turn on' }).click();
+  },
+  'portal-credits': async (page) => {
+    await sellPacks();
+    const { externalId, subscriptionId } = await portal(page);
+    const pool = { creditPoolSlug: 'ai', customerExternalId: externalId, amount: '120.5', expiresAt: '2099-01-01' };
+    await app.post('/usage-credits', { usageCredit: pool });
+    const autoTopUp = { priceSlug: 'pack', below: 100, upTo: 3000, maximumAmountPerMonth: 10_000 };
+    const ownLimits = [{ usageMeterSlug: 'api-calls', period: 'month', amount: 1200 }];
+    await app.put(`/customers/${externalId}/spend-controls`, { spendControls: { ownLimits, autoTopUp } });
+    const usageEvent = { subscriptionId, priceSlug: 'call-overage', transactionId: subscriptionId, amount: 900 };
+    await app.post('/usage-events', { usageEvent });
+    const hold = { subscriptionId, priceSlug: 'call-overage', amount: 100 };
+    await app.post('/holds', {
+      hold: { ...hold, expiresAt: (await app.get('/test-clock')).testClock.now + 3_600_000 },
+    });
+    await page.reload();
   },
   'portal-method-to-add': async (page) => {
     await portal(page);
