@@ -30,7 +30,7 @@ import type { SubscriptionRow } from '../subscriptions/subscription.ts';
 import type { SubscriptionItemRow } from '../subscriptions/subscription-item.ts';
 import type { SubscriptionUpdate } from '../subscriptions/subscription-start.ts';
 import { applyNow } from './apply-adjustment.ts';
-import { type Bill, holdBill, issueBills } from './bill-subscription.ts';
+import { type Bill, holdBill, issueBills, rescheduled } from './bill-subscription.ts';
 import { findUpToDate, lockCurrent } from './catch-up.ts';
 import { collectInvoices, endReview } from './collect-invoices.ts';
 import type { LockedSubscription } from './end-subscription.ts';
@@ -195,10 +195,9 @@ export async function changeSubscription(
   if (Object.values(others).some((value) => value !== undefined))
     throw invalid(['subscription', 'billingCycleAnchorDate'], 'must be changed alone, because it may be charged');
   if (effect === 'counts_on') {
-    const saved = await saveSubscription(work, id, {
-      billingCycleAnchorDate: anchor,
-      billingAnchor: 'anniversary',
-    });
+    const count = { billingCycleAnchorDate: anchor, billingAnchor: 'anniversary' } as const;
+    const [next = subscription] = await rescheduled(work, [{ ...subscription, ...count }]);
+    const saved = await saveSubscription(work, id, { ...count, interimAt: next.interimAt });
     await publishSubscription(work, 'subscription.updated', saved, customer);
     return { subscription: saved, move: null };
   }

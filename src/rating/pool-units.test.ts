@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { poolAmount, poolText, smallestPerUnit, unitCostOf, unitsPaidBy } from './pool-units.ts';
+import { poolAmount, pooledShare, poolText, smallestPerUnit, unitCostOf, unitsPaidBy } from './pool-units.ts';
 
 const amounts = fc.bigInt({ min: 0n, max: 10n ** 27n });
 const decimalTexts = amounts.map((amount) => poolText(amount * (smallestPerUnit / 10n ** 12n)));
@@ -37,6 +37,15 @@ test('however small the events are, together they cost what their sum costs', ()
       assert.equal(drawn * BigInt(per), total * poolAmount(cost));
     }),
   );
+});
+
+test('a pool that cannot pay for one unit decides as no pool does', () => {
+  // 3 of 5 units that came after a debt of 400 are left on the meter.
+  const account = { balance: -397n, free: 3n };
+  assert.equal(pooledShare(2n, account, null), null);
+  assert.equal(pooledShare(2n, account, { balance: 1n, unitCost: 2n }), null);
+  assert.equal(pooledShare(2n, account, { balance: 2n, unitCost: 2n }), 0n);
+  assert.equal(pooledShare(4n, account, { balance: 2n, unitCost: 2n }), 1n);
 });
 
 test('a pool pays for as many whole units as its balance covers, and never for more than there are', () => {

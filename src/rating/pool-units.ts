@@ -80,7 +80,8 @@ interface MeterState {
  */
 export function pooledShare(units: bigint, { balance, free }: MeterState, pool: PoolState | null): bigint | null {
   if (units <= balance) return 0n;
-  if (pool === null) return null;
+  // A pool that cannot pay for one unit is the same as none.
+  if (unitsPaidBy(pool, 1n) === 0n) return null;
   const uncovered = units - smallerOf(free, units);
   return unitsPaidBy(pool, uncovered) === uncovered ? uncovered : null;
 }

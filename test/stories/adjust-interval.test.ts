@@ -490,6 +490,19 @@ test('the end of the current period as the anchor costs nothing, and later perio
   assert.deepEqual(await termsOf(subscription.id), ['month', end, end, instant('2026-07-30')]);
 });
 
+test('with another anchor at the end of the period, months of usage within the period end by it too', async () => {
+  const { id } = await subscribe('thirty');
+  // From 1 April on the third 30 days are those from 31 May, in which a month of usage ends on 1 June.
+  await moveTo(instant('2026-05-31'));
+  const end = instant('2026-06-30');
+  assert.equal((await changes.subscription(id)).currentBillingPeriodEnd, end);
+  await changes.moveAnchor(id, end);
+  await assertSound(app);
+  await changes.use(id, 200 + 360);
+  await moveTo(instant('2026-06-02'));
+  assert.deepEqual((await invoices(id)).length, 3);
+});
+
 test('an anchor is refused by name where it cannot move, and nothing changes', async () => {
   const refused = async (id: string, at: number, more: Body = {}) => {
     const before = await changes.subscription(id);
