@@ -50,7 +50,7 @@ export interface PoolGrants {
 }
 
 /** The rate of usage: the one that its properties match best. Null: no pool pays for it. */
-export function rateOf(meter: string, properties: Properties): { readonly pool: string; readonly cost: bigint } | null {
+export function rateOf(meter: string, properties: Properties) {
   const all = pools.flatMap(({ slug, rates }) => rates.map((rate) => ({ slug, rate })));
   const of = all.filter(
     ({ rate: { usageMeterSlug, where } }) => usageMeterSlug === meter && isMatch(where, properties),
@@ -58,7 +58,7 @@ export function rateOf(meter: string, properties: Properties): { readonly pool: 
   const conditions = ({ rate: { where = {} } }: (typeof of)[number]) => Object.keys(where).length;
   const [best] = of.toSorted((one, other) => conditions(other) - conditions(one));
   if (best === undefined) return null;
-  return { pool: best.slug, cost: poolUnits(best.rate.cost) / BigInt(best.rate.per) };
+  return { rate: best.rate, pool: best.slug, cost: poolUnits(best.rate.cost) / BigInt(best.rate.per) };
 }
 
 /** A decimal text in smallest units. */

@@ -32,10 +32,25 @@ export interface Plan {
   readonly billsOverage: boolean;
   /** The credits of pools that it grants as those of the meter, by slug. */
   readonly pools?: Readonly<Record<string, PoolGrants>>;
+  /** The limit of the use of its subscription, for each unit of it. */
+  readonly limit?: PlanLimit;
   /** The usage prices of its rate card. */
   readonly rates?: readonly string[];
   /** The quantities that buyers may choose. Absent: none. */
   readonly quantities?: { readonly least: number; readonly most: number };
+}
+
+export interface PlanLimit {
+  /** Null: all. */
+  readonly meter: string | null;
+  readonly period: 'day' | 'week' | 'month' | 'billing_period';
+  readonly unit: 'units' | 'money';
+  readonly amount: number;
+  readonly action: 'block' | 'notify';
+}
+
+export function limitsOfPlan({ limit }: Plan): PlanLimit[] {
+  return limit === undefined ? [] : [limit];
 }
 
 export const freePlan: Plan = {
@@ -63,6 +78,7 @@ export const paidPlans: readonly Plan[] = [
     quantities: { least: 1, most: 5 },
     rollover: { maximum: 700, periods: 1 },
     pools: { ai: { recurring: 20, rollover: { maximum: 9, periods: 1 } }, money: { once: 1 } },
+    limit: { meter: 'calls', period: 'month', unit: 'units', amount: 2500, action: 'block' },
     seats: 5,
     billsOverage: true,
   },
@@ -79,6 +95,7 @@ export const paidPlans: readonly Plan[] = [
     recurring: 2500,
     rates: ['calls-max', 'storage-max'],
     pools: { money: { recurring: 3 } },
+    limit: { meter: null, period: 'billing_period', unit: 'money', amount: 1500, action: 'block' },
     seats: 8,
     billsOverage: true,
   },
@@ -106,6 +123,7 @@ export const paidPlans: readonly Plan[] = [
     quantities: { least: 1, most: 4 },
     rollover: { maximum: 500, periods: 3 },
     pools: { ai: { recurring: 7, rollover: { maximum: 4, periods: 2 } } },
+    limit: { meter: 'calls', period: 'month', unit: 'units', amount: 700, action: 'notify' },
     seats: 3,
     billsOverage: false,
   },
@@ -175,6 +193,7 @@ export const paidPlans: readonly Plan[] = [
     recurring: 75,
     grantInterval: { unit: 'week', count: 1 },
     pools: { ai: { recurring: 5 } },
+    limit: { meter: 'calls', period: 'week', unit: 'units', amount: 500, action: 'block' },
     seats: 2,
     billsOverage: true,
   },
@@ -366,11 +385,16 @@ const addOnProduct = {
 function featuresOf(of: Plan) {
   const { slug: plan, seats, pools = {} } = of;
   const named = (what: string) => ({ slug: `${plan}-${what}`, name: `${plan} ${what}`, description: '', active: true });
+  const limits = limitsOfPlan(of).map(({ meter, amount, ...terms }) => {
+    const spendLimit = { ...terms, usageMeterSlug: meter, thresholds: [50, 80, 100] };
+    return { ...named('spending'), type: 'spend_limit', amount, spendLimit };
+  });
   return [
     ...creditsOf(of, of, { usageMeterSlug: meterSlug }, named),
     ...Object.entries(pools).flatMap(([slug, grants]) =>
       creditsOf(of, grants, { creditPoolSlug: slug }, (what) => named(`${slug}-${what}`)),
     ),
+    ...limits,
     ...(seats > 0 ? [{ ...named('seats'), type: 'resource', amount: seats, resourceSlug: seatSlug }] : []),
   ];
 }

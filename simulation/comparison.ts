@@ -6,6 +6,7 @@ import { unitsOf } from './oracle-billing.ts';
 import { claimLine } from './oracle-claims.ts';
 import { creditLine } from './oracle-credits.ts';
 import { holdLine } from './oracle-holds.ts';
+import { limitLines } from './oracle-limits.ts';
 import { openOf, openUnits } from './oracle-metering.ts';
 import { poolCreditLine } from './oracle-pools.ts';
 import {
@@ -52,6 +53,7 @@ export function expectedOf(books: Books): Picture {
       ...customer.subscriptions.flatMap((each) => meterLines(each).map((line) => ({ name, line }))),
       ...customer.subscriptions.flatMap((each) => usersLines(books, each).map((line) => ({ name, line: { ...line } }))),
       ...customer.holds.map((each) => ({ name, line: holdLine(each, books.now) })),
+      ...limitLines(customer).map((line) => ({ name, line: { ...line } })),
       { name, line: { methods: customer.methods.length } },
       ...attemptLines(books, name).map((line) => ({ name, line: { ...line } })),
     ];
@@ -83,6 +85,7 @@ function subscriptionLine({ now }: Books, each: Subscription) {
     covered: each.covered,
     settled: each.settled,
     pooled: each.pooled,
+    beyond: each.beyond,
     left: Number(total(live, ({ left }) => left)),
     unbilled: openUnits(each, meterSlug),
     events: each.events.size + settlements.length,

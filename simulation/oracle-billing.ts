@@ -4,6 +4,7 @@ import { meterSlug } from './catalogue-usage.ts';
 import { dayMs, hourMs, least, most, nearest, rounded, total } from './oracle-arithmetic.ts';
 import { give, owedOf } from './oracle-credits.ts';
 import { type Asked, discountsOf } from './oracle-discounts.ts';
+import { openPlanLimits } from './oracle-limits.ts';
 import { takeMeasured } from './oracle-measured.ts';
 import { allUntil, putOnInvoice, takeOffInvoice, usageLines } from './oracle-metering.ts';
 import { accountsOf, beside } from './oracle-pools.ts';
@@ -358,6 +359,7 @@ export function changeTerms(books: Books, subscription: Subscription, terms: Ter
   subscription.quantity = terms.quantity;
   subscription.addOns = terms.addOns ?? 0;
   subscription.plan = terms.plan;
+  openPlanLimits(subscription);
 }
 
 /** A subscription without remaining debts recovers; unattempted invoices are attempted. */

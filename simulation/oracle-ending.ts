@@ -2,6 +2,7 @@ import { freePlan } from './catalogue.ts';
 import { boundary, intervalAt } from './oracle-arithmetic.ts';
 import { issue, methodOf, order, withPausedTime } from './oracle-billing.ts';
 import { give, liveCredits } from './oracle-credits.ts';
+import { openPlanLimits } from './oracle-limits.ts';
 import { takeMeasured } from './oracle-measured.ts';
 import { allUntil, usageLines } from './oracle-metering.ts';
 import { periodEndLines } from './oracle-period-end.ts';
@@ -39,6 +40,7 @@ export interface Ending {
 export function newSubscription(books: Books, beginning: Beginning): Subscription {
   const subscription = subscriptionWith(books, beginning);
   subscription.customer.subscriptions.push(subscription);
+  openPlanLimits(subscription);
   return subscription;
 }
 

@@ -1,4 +1,4 @@
-import { isMeasured, type Meter, meters, priceFor, type UsagePrice } from './catalogue-usage.ts';
+import { isMeasured, type Meter, meters, priceFor, type UsagePrice, usagePrices } from './catalogue-usage.ts';
 import { dayMs, hourMs, intervalAt, isSameInterval, type Span } from './oracle-arithmetic.ts';
 import { anchorOf, nextUsageBoundary, openUsageStart, ownIntervalOf, termsAt } from './oracle-periods.ts';
 import { costOf, nothing, type Used } from './oracle-pricing.ts';
@@ -158,12 +158,21 @@ export function measuredLines(subscription: Subscription, taking: Taking): Line[
  * usage waives what it costs.
  */
 export function takeMeasured(subscription: Subscription, taking: Taking): void {
+  if (!subscription.plan.billsOverage) takeEvents(subscription, taking);
   for (const { state, charge, price, start, used, due } of partsOf(subscription, taking)) {
     const taken = charge ?? { price, start, used, amount: 0, waived: 0, isReopened: false };
     if (charge === null) state.charges.push(taken);
     taken.used = used;
     taken.isReopened = false;
     if (!subscription.plan.billsOverage) taken.waived += due;
+  }
+}
+
+/** Events whose units pools have paid for leave no line where usage is not billed. */
+function takeEvents({ metered }: Subscription, { takes }: Taking): void {
+  for (const price of usagePrices.filter(takes)) {
+    const known = metered.get(price.slug);
+    if (known?.fresh.units === 0n) known.fresh = nothing;
   }
 }
 

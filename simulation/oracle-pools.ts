@@ -1,6 +1,6 @@
 import type { Plan } from './catalogue.ts';
-import { type PoolGrants, pools, poolText, rateOf } from './catalogue-pools.ts';
-import { meterSlug, type Properties } from './catalogue-usage.ts';
+import { type PoolGrants, type PoolRate, pools, poolText, rateOf } from './catalogue-pools.ts';
+import { meterSlug, type Properties, type UsagePrice } from './catalogue-usage.ts';
 import { least, most, total } from './oracle-arithmetic.ts';
 import { draw, hasEnded, liveCredits } from './oracle-credits.ts';
 import { heldOf, statusAt } from './oracle-holds.ts';
@@ -117,17 +117,53 @@ export function pooledShare(
   if (amount <= balance(books, subscription)) return 0;
   const uncovered = most(0n, BigInt(amount) - freeOf(books, subscription));
   const paid = payable(books, subscription.customer, meterSlug, properties, uncovered);
+  // A pool that cannot pay for one unit is the same as none.
+  if (payable(books, subscription.customer, meterSlug, properties, 1n)?.units !== 1n) return null;
   return paid?.units === uncovered ? Number(uncovered) : null;
 }
 
+/** Usage of a meter that credits and pools may pay for. */
+export interface Payable {
+  readonly subscription: Subscription;
+  readonly meter: string;
+  readonly price: UsagePrice;
+  readonly properties: Properties;
+  readonly units: bigint;
+}
+
+/**
+ * Lets pools pay for the usage of a request, in its order, as far as the credits of the meter leave it. Usage at one price
+ * and rate comes with the first of it, unless other usage of the meter is between them. Returns what is paid of each.
+ */
+export function payByPools(books: Books, all: readonly Payable[]): bigint[] {
+  const paid = all.map(() => 0n);
+  const parts: { readonly first: Payable; readonly rate: PoolRate | null; readonly places: number[] }[] = [];
+  for (const [place, use] of all.entries()) {
+    const rate = rateOf(use.meter, use.properties)?.rate ?? null;
+    const last = parts.findLast(({ first }) => first.subscription === use.subscription && first.meter === use.meter);
+    if (last?.first.price === use.price && last.rate === rate) last.places.push(place);
+    else parts.push({ first: use, rate, places: [place] });
+  }
+  const free = new Map<Subscription, bigint>();
+  for (const { first, places } of parts) {
+    const { subscription, meter, properties } = first;
+    let left = total(places, (place) => all[place]?.units ?? 0n);
+    if (meter === meterSlug) {
+      const before = free.get(subscription) ?? freeOf(books, subscription);
+      free.set(subscription, before - least(before, left));
+      left -= least(before, left);
+    }
+    let pooled = payByPool(books, subscription.customer, meter, properties, left);
+    for (const place of places) {
+      paid[place] = least(pooled, all[place]?.units ?? 0n);
+      pooled -= paid[place];
+    }
+  }
+  return paid;
+}
+
 /** Lets a pool pay for as many of the units as it can: returns how many. */
-export function payByPool(
-  books: Books,
-  customer: Customer,
-  meter: string,
-  properties: Properties,
-  units: bigint,
-): bigint {
+function payByPool(books: Books, customer: Customer, meter: string, properties: Properties, units: bigint): bigint {
   const paid = payable(books, customer, meter, properties, units);
   if (paid === null || paid.units === 0n) return 0n;
   draw(books, paid.account, paid.units * paid.cost);

@@ -1,5 +1,6 @@
 import { addOn, type Discount, type Pack, type Place, type Plan } from './catalogue.ts';
 import type { Terms as CostTerms, UsagePrice } from './catalogue-usage.ts';
+import type { Limit, Spend } from './oracle-limits.ts';
 import type { Measured, MeterAccount, Metered, MeteredLine, OwnTerms, Users } from './oracle-records-usage.ts';
 
 /** The oracle's records. Money in minor units, instants in epoch milliseconds. */
@@ -35,6 +36,11 @@ export interface Customer {
   /** Credits that were granted by hand while no subscription could hold them. */
   readonly waiting: { readonly credits: Credit[] };
   readonly pools: readonly PoolAccount[];
+  limits: Limit[];
+  /** All that spend limits may count. */
+  readonly spends: Spend[];
+  /** The events of limits that were reached, in full and in part. */
+  readonly reached: { limits: number; thresholds: number };
   readonly invoices: Invoice[];
   /** One-off invoices that have no number yet. */
   readonly drafts: Invoice[];
@@ -73,6 +79,8 @@ export interface Period {
   readonly discountStart?: number;
   /** The interval whose discount it carries on; its own when absent. */
   readonly discountKey?: string;
+  /** Its own sign, where limits count in it. */
+  mark?: symbol;
 }
 
 /** The interval whose discount a period carries: its start and its end. */
@@ -140,6 +148,7 @@ export interface PoolHolder {
 export interface Hold {
   readonly subscription: Subscription;
   readonly price: UsagePrice;
+  readonly label: string | null;
   readonly amount: number;
   /** The units of these that a pool is to pay for, and what is set aside there. */
   readonly pooled: number;
@@ -247,6 +256,8 @@ export interface Subscription {
   settled: number;
   /** Paid for by pools. */
   pooled: number;
+  /** The events beyond a limit. */
+  beyond: number;
   /** The last instant within a period at which usage was billed. */
   interimDone: number;
   /** The amount of unbilled usage that is invoiced at once; null: that of the settings. */

@@ -38,6 +38,7 @@ export function subscriptionWith(books: Books, beginning: Beginning): Subscripti
     covered: 0,
     settled: 0,
     pooled: 0,
+    beyond: 0,
     threshold: null,
     asksAt: null,
     ownTerms: new Map(),

@@ -2,14 +2,16 @@ import { isMeasured, type Meter, meterSlug, type Properties, type UsagePrice, us
 import { least, most, nearest, shareOfUnits, total } from './oracle-arithmetic.ts';
 import { creditLine, draw, give, hasEnded, liveCredits, unitsIn, withhold } from './oracle-credits.ts';
 import { heldOf } from './oracle-holds.ts';
+import { count, type Spend, spendOf } from './oracle-limits.ts';
 import { meter, noteLate } from './oracle-metering.ts';
-import { accountsOf, balance, beside, freeOf, payByPool } from './oracle-pools.ts';
+import { accountsOf, balance, beside, type Payable, payByPools } from './oracle-pools.ts';
 import { nothing } from './oracle-pricing.ts';
 import {
   askForThreshold,
   type Books,
   type Credit,
   type Customer,
+  type Hold,
   isTerminal,
   type Period,
   type PoolHolder,
@@ -175,13 +177,14 @@ export interface Use {
   readonly properties: Properties;
   /** Null: it happens now. */
   readonly date: number | null;
+  readonly label: string | null;
 }
 
 /**
  * Records uses of one request. A repeat is the same use. In their order a pool pays for what credits leave. Then credits
  * cover the rest in that order, but all at one price as its first.
  */
-export function use(books: Books, uses: readonly Use[]): void {
+export function use(books: Books, uses: readonly Use[], isChecked = false): void {
   const fresh = uses.filter(({ subscription, transactionId, amount }) => {
     if (subscription.events.has(transactionId)) return false;
     subscription.events.set(transactionId, amount);
@@ -189,14 +192,9 @@ export function use(books: Books, uses: readonly Use[]): void {
   });
   for (const { subscription, price, amount, date } of fresh)
     if (isLate(subscription, date)) noteLate(subscription, price, { ...nothing, units: BigInt(amount) });
-  const free = new Map(fresh.map(({ subscription }) => [subscription, freeOf(books, subscription)]));
-  const rests = fresh.map((each) => {
-    const { subscription, amount, properties } = each;
-    const covered = least(free.get(subscription) ?? 0n, BigInt(amount));
-    free.set(subscription, (free.get(subscription) ?? 0n) - covered);
-    const pooled = payByPool(books, subscription.customer, meterSlug, properties, BigInt(amount) - covered);
-    return { ...each, pooled: Number(pooled) };
-  });
+  for (const each of fresh) count(books, spendOfUse(books, each), isChecked);
+  const paid = payByPools(books, fresh.map(payableOf));
+  const rests = fresh.map((each, index) => ({ ...each, pooled: Number(paid[index]) }));
   for (const ofSubscription of Map.groupBy(rests, ({ subscription }) => subscription).values())
     for (const [price, each] of Map.groupBy(ofSubscription, (one) => one.price)) {
       const [first] = each;
@@ -205,15 +203,30 @@ export function use(books: Books, uses: readonly Use[]): void {
     }
 }
 
+export function spendOfUse(
+  books: Books,
+  { subscription, price, label, amount }: Omit<UseOfCalls, 'properties'>,
+): Spend {
+  return spendOf(books, subscription, { meter: meterSlug, price, label, units: BigInt(amount) });
+}
+
 /** Records what a hold was used for, at the rate of events without properties. */
-export function useHeld(books: Books, subscription: Subscription, amount: number, price: UsagePrice): void {
-  const uncovered = most(0n, BigInt(amount) - freeOf(books, subscription));
-  const pooled = payByPool(books, subscription.customer, meterSlug, {}, uncovered);
+export function useHeld(books: Books, { subscription, price, label }: Hold, amount: number): void {
+  const use = { subscription, price, label, amount, properties: {} };
+  if (amount > 0) count(books, spendOfUse(books, use));
+  const [pooled] = payByPools(books, [payableOf(use)]);
   cover(books, subscription, price, amount, Number(pooled));
 }
 
+type UseOfCalls = Pick<Use, 'subscription' | 'price' | 'label' | 'amount' | 'properties'>;
+
+function payableOf({ subscription, price, properties, amount }: UseOfCalls): Payable {
+  return { subscription, meter: meterSlug, price, properties, units: BigInt(amount) };
+}
+
 /** An event of a meter without credits. */
-interface Other {
+export interface Other {
+  readonly subscription: Subscription;
   readonly meter: Meter;
   readonly transactionId: string;
   readonly units: number;
@@ -223,35 +236,45 @@ interface Other {
   readonly properties: Properties;
   readonly told: unknown;
   readonly date: number | null;
+  readonly label: string | null;
 }
 
 function isLate({ period }: Subscription, date: number | null): boolean {
   return date !== null && period !== null && date < period.start;
 }
 
-/** Records an event once: answers whether it is new. Units that are measured later count here for nothing. Events are counted where the price has an amount for each, or none of its own. */
-export function recordOther(
-  books: Books,
-  subscription: Subscription,
-  { meter: of, transactionId, units, ...event }: Other,
-): boolean {
-  const { slug } = of;
-  const account = subscription.meters.get(slug) ?? { events: new Map(), used: 0, settled: 0, pooled: 0 };
-  subscription.meters.set(slug, account);
-  if (account.events.has(transactionId)) return false;
-  account.events.set(transactionId, { units, told: event.told });
-  if (isMeasured(of)) return true;
+/** Records events of a request, each once: returns the new ones. Units that are measured later count here for nothing. */
+export function recordOthers(books: Books, events: readonly Other[]): Other[] {
+  const fresh = events.filter(({ subscription, meter: of, transactionId, units, told }) => {
+    const account = subscription.meters.get(of.slug) ?? { events: new Map(), used: 0, settled: 0, pooled: 0 };
+    subscription.meters.set(of.slug, account);
+    if (account.events.has(transactionId)) return false;
+    account.events.set(transactionId, { units, told });
+    return true;
+  });
+  const counted = fresh.filter((each) => !isMeasured(each.meter));
+  const paid = payByPools(
+    books,
+    counted.map((each) => ({ ...each, meter: each.meter.slug, units: BigInt(each.units) })),
+  );
+  for (const [index, each] of counted.entries()) countOther(books, each, paid[index] ?? 0n);
+  return fresh;
+}
+
+/** Events are counted where the price has an amount for each, or none of its own. */
+function countOther(books: Books, other: Other, pooled: bigint): void {
+  const { subscription, meter: of, units, price, own, label, date } = other;
+  const account = subscription.meters.get(of.slug);
+  if (account === undefined) return;
   account.used += units;
-  askForThreshold(books, subscription);
-  const { price, own, properties } = event;
-  const pooled = payByPool(books, subscription.customer, slug, properties, BigInt(units));
   account.pooled += Number(pooled);
+  askForThreshold(books, subscription);
   const pricing = 'pricing' in price.terms ? price.terms.pricing : null;
   const countsEvents = pricing?.fixedAmountPerEvent !== undefined || pricing?.model === 'dynamic';
   const used = { units: BigInt(units), per: 1n, events: countsEvents ? 1n : 0n, own };
-  if (isLate(subscription, event.date)) noteLate(subscription, price, used);
+  count(books, spendOf(books, subscription, { ...used, meter: of.slug, price, label }));
+  if (isLate(subscription, date)) noteLate(subscription, price, used);
   meter(subscription, price, { ...used, units: used.units - pooled });
-  return true;
 }
 
 /** Covers usage with credits, as far as they go, but for the part that a pool has paid for. */
@@ -300,6 +323,7 @@ export function useDistinct(
   books: Books,
   subscription: Subscription,
   { transactionId, user, amount }: { readonly transactionId: string; readonly user: number; readonly amount: number },
+  isChecked: boolean,
 ): void {
   const account = subscription.users;
   if (account.events.has(transactionId)) return;
@@ -307,6 +331,11 @@ export function useDistinct(
   if (!doesCount(subscription, user)) return;
   account.counted.add(`${subscription.period?.start} ${user}`);
   account.used += amount;
+  count(
+    books,
+    spendOf(books, subscription, { meter: usersSlug, price: null, label: null, units: BigInt(amount) }),
+    isChecked,
+  );
   draw(books, account, BigInt(amount));
 }
 

@@ -1,5 +1,5 @@
 import type { Plan } from './catalogue.ts';
-import { drawsFromPools } from './plots-pools.ts';
+import { drawsFromPools, limitsUse } from './plots-pools.ts';
 import type { Random } from './random.ts';
 import {
   begins,
@@ -557,6 +557,7 @@ const plots: readonly ((random: Random) => Plot)[] = [
   () => getsMoneyBack,
   () => comesAndGoes,
   () => drawsFromPools,
+  () => limitsUse,
   () => usesBetweenRenewals,
   () => paysAtTheEnd,
   () => getsCreditsOften,

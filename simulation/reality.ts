@@ -35,6 +35,7 @@ export async function readReality(owner: Database, now: number): Promise<readonl
         await meterLines(db),
         await usersLines(db),
         await holdLines(db, now),
+        await limitLines(db),
         await attemptLines(db, now),
       ].flat();
     });
@@ -73,6 +74,8 @@ async function subscriptionLines(db: Database, now: number): Promise<Told[]> {
              and s.status not in ('canceled', 'incomplete_expired')), '[]'),
         'granted', coalesce(a.granted, 0), 'used', coalesce(a.used, 0), 'covered', coalesce(a.covered, 0),
         'settled', coalesce(a.settled, 0), 'pooled', coalesce(a.pooled, 0),
+        'beyond', (select count(*) from usage_events e join usage_series r on r.environment_id = e.environment_id
+           and r.id = e.series_id where r.environment_id = s.environment_id and r.subscription_id = s.id and e.beyond_limit),
         'left', coalesce((select sum(u.issued - ${applied} - u.expired - u.taken_back) from usage_credits u
            where u.environment_id = a.environment_id and u.ledger_account_id = a.id
              and (u.expires_at is null or u.expires_at > ${now})), 0),
@@ -279,6 +282,31 @@ async function holdLines(db: Database, now: number): Promise<Told[]> {
       join subscriptions s on s.environment_id = a.environment_id and s.id = a.subscription_id
       join ${remaining} c on c.environment_id = s.environment_id and c.id = s.customer_id
      order by h.environment_id, h.id`.execute(db);
+  return rows;
+}
+
+/** Spend limits with what is used in each period, and the events of those that were reached. */
+async function limitLines(db: Database): Promise<Told[]> {
+  const { rows } = await sql<Told>`
+    select c.external_id as name, json_build_object('limit', l.set_by, 'of', case when s.id is not null then ${placeOfSubscription} end, 'meter', m.slug, 'label', l.label, 'period', l.period,
+        'unit', l.unit, 'amount', l.amount, 'action', l.action, 'counters', coalesce(
+          (select json_agg(json_build_array(k.period_start, k.units, k.used) order by k.period_start, k.units, k.used)
+             from spend_counters k
+            where k.environment_id = l.environment_id and k.spend_limit_id = l.id and k.units > 0), '[]')) as line
+      from spend_limits l
+      join ${remaining} c on c.environment_id = l.environment_id and c.id = l.customer_id
+      left join usage_meters m on m.environment_id = l.environment_id and m.id = l.usage_meter_id
+      left join subscriptions s on s.environment_id = l.environment_id and s.id = l.subscription_id
+     where l.set_by <> 'plan' or exists (
+       select from spend_counters k
+        where k.environment_id = l.environment_id and k.spend_limit_id = l.id and k.units > 0)
+    union all
+    select c.external_id, json_build_object('reached', count(*) filter (where e.type = 'spend_limit.reached'),
+        'thresholds', count(*) filter (where e.type = 'usage_threshold.reached'))
+      from events e
+      join ${remaining} c on c.environment_id = e.environment_id and c.id = e.object_id
+     where e.type in ('spend_limit.reached', 'usage_threshold.reached')
+     group by c.external_id`.execute(db);
   return rows;
 }
 

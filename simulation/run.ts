@@ -8,6 +8,7 @@ import { overuses } from './fair-use.ts';
 import { askWith, bearable, drawFault, type Fault, faultText } from './faults.ts';
 import { dayMs, hourMs, minuteMs } from './oracle-arithmetic.ts';
 import { moveTo, nextDue } from './oracle-clock.ts';
+import { noteReached } from './oracle-limits.ts';
 import { balance, creditsIn } from './oracle-pools.ts';
 import { type Books, type Customer, isCurrent } from './oracle-records.ts';
 import { creditsOf, usersLeft } from './oracle-usage.ts';
@@ -218,6 +219,7 @@ class Run {
   #apply({ kind, step }: Drawn): Expected {
     this.#byKind[kind] = (this.#byKind[kind] ?? 0) + 1;
     const expected = step.apply();
+    noteReached(this.#books);
     moveTo(this.#books, this.#books.now);
     return expected;
   }

@@ -1,11 +1,13 @@
 import { meterSlug, usagePrices } from './catalogue-usage.ts';
 import { dayMs, hourMs, minuteMs } from './oracle-arithmetic.ts';
 import { canEnd, close, closingOf, holdLine } from './oracle-holds.ts';
+import { fits, spendOf } from './oracle-limits.ts';
 import { balance, mostOfPool, payable, pooledShare } from './oracle-pools.ts';
 import { type Books, type Hold, hasAccess, isCurrent, reach } from './oracle-records.ts';
 import { useHeld } from './oracle-usage.ts';
 import type { Random } from './random.ts';
 import { allSubscriptions, type Draw, nameOf } from './step.ts';
+import { drawLabel } from './steps-limits.ts';
 
 const callsPrices = usagePrices.filter(({ meter }) => meter === meterSlug);
 
@@ -26,6 +28,7 @@ export const takeHold: Draw = ({ random, books }) => {
   const price = random.pick(random.chance(0.9) ? withoutWhere : callsPrices);
   if (price === undefined) return null;
   const namesMeter = random.chance(0.05);
+  const label = drawLabel(random);
   return {
     text: `holds ${amount} of ${left} and ${paid?.units} of a pool on ${nameOf(subscription)} until ${new Date(expiresAt).toISOString()}`,
     customer: subscription.customer,
@@ -40,6 +43,7 @@ export const takeHold: Draw = ({ random, books }) => {
             ...(namesMeter ? { meter: meterSlug } : { priceSlug: price.slug }),
             amount,
             expiresAt,
+            label,
           },
         },
       };
@@ -47,10 +51,16 @@ export const takeHold: Draw = ({ random, books }) => {
     apply: () => {
       if (namesMeter || price.where !== undefined || !hasAccess(books, subscription)) return 'refused';
       if (!canEnd(books, expiresAt) || pooled === null) return 'refused';
+      const spend = { meter: meterSlug, price, label, units: BigInt(amount) };
+      if (!fits(books, spendOf(books, subscription, spend))) {
+        reach(books, 'hold refused by a limit', subscription.customer);
+        return 'refused';
+      }
       if (pooled > 0) reach(books, 'hold of a pool', subscription.customer);
       subscription.customer.holds.push({
         subscription,
         price,
+        label,
         amount,
         pooled,
         pool: pooled === 0 ? null : (paid?.account ?? null),
@@ -118,7 +128,7 @@ function closeIt(books: Books, hold: Hold, used: number | null): ReturnType<Draw
       if (closing === 'refused') return 'refused';
       if (closing === 'told_again') return 'done';
       close(hold, used);
-      if (used !== null) useHeld(books, subscription, used, hold.price);
+      if (used !== null) useHeld(books, hold, used);
       return 'done';
     },
   };

@@ -4,9 +4,10 @@ import { recordMeasured } from './oracle-measured.ts';
 import { exactOf } from './oracle-pricing.ts';
 import { type Books, isCurrent, isTerminal, reach, type Subscription } from './oracle-records.ts';
 import type { MeterAccount } from './oracle-records-usage.ts';
-import { recordOther } from './oracle-usage.ts';
+import { type Other, recordOthers as recordAll } from './oracle-usage.ts';
 import type { Random } from './random.ts';
 import { allSubscriptions, type Draw, nameOf } from './step.ts';
+import { drawLabel } from './steps-limits.ts';
 import { drawDate } from './steps-reviews.ts';
 
 /** An event of meters without credits. */
@@ -23,6 +24,7 @@ interface Told {
   readonly properties: Properties;
   /** Its own price; null: none. */
   readonly price: string | null;
+  readonly label: string | null;
 }
 
 const mostOfBulk = 9;
@@ -100,7 +102,13 @@ export const recordOthers: Draw = ({ random, books, customers, newName, wish }) 
     const date = any.date ?? drawDate(random, books, subscription, wish.isLate === true);
     const drawn = measuredMeters.some(({ slug }) => slug === any.kind) ? any : { ...any, date };
     const isConsumed = !isBulk && any.date !== null && random.chance(0.03);
-    const fresh: Told = { subscription: ended ?? subscription, transactionId: newName('told'), ...drawn, isConsumed };
+    const fresh: Told = {
+      subscription: ended ?? subscription,
+      transactionId: newName('told'),
+      ...drawn,
+      isConsumed,
+      label: drawLabel(random),
+    };
     told.push(repeated ?? fresh);
   }
   const texts = told.map(({ subscription, kind, amount, properties, price, date, isConsumed }) => {
@@ -111,10 +119,10 @@ export const recordOthers: Draw = ({ random, books, customers, newName, wish }) 
     customer: isBulk ? null : (told[0]?.subscription.customer ?? null),
     ask: async (records) => {
       const events: unknown[] = [];
-      for (const { subscription, transactionId, kind, amount, properties, price, date } of told) {
+      for (const { subscription, transactionId, kind, amount, properties, price, date, label } of told) {
         const subscriptionId = await records.subscription(subscription);
         const what = kind === 'answer' ? { eventName: answerName } : { usageMeterSlug: kind, amount };
-        const own = price === null ? {} : { price };
+        const own = { ...(price === null ? {} : { price }), ...(label === null ? {} : { label }) };
         const dated = date === null ? {} : { usageDate: date };
         events.push({ subscriptionId, transactionId, ...what, ...own, ...dated, properties });
       }
@@ -130,26 +138,26 @@ export const recordOthers: Draw = ({ random, books, customers, newName, wish }) 
       const parts = told.map((each) => ({ each, parts: partsOf(each) }));
       if (told.some(({ subscription }) => isTerminal(subscription))) return 'refused';
       if (parts.some((one) => one.parts === null)) return 'refused';
-      for (const { each, parts: counted } of parts)
-        for (const { meter, units } of counted ?? []) record(books, each, meter, units);
+      const others = parts.flatMap(({ each, parts: counted }) =>
+        (counted ?? []).map(({ meter, units }) => otherOf(each, meter, units)),
+      );
+      for (const { subscription, meter, date, units } of recordAll(books, others)) {
+        if (!isMeasured(meter)) continue;
+        const isPaused = subscription.status === 'paused';
+        reach(books, `measured ${meter.slug}${isPaused ? ' in a pause' : ''}`, subscription.customer);
+        recordMeasured(books, subscription, meter, { date: date ?? books.now, amount: units });
+      }
       return 'done';
     },
   };
 };
 
-/** Records the part of an event that a meter counts, unless it is a repeat. */
-function record(books: Books, told: Told, meter: Meter, units: number): void {
-  const { subscription, transactionId, properties } = told;
+/** The part of an event that a meter counts. */
+function otherOf(told: Told, meter: Meter, units: number): Other {
+  const { subscription, transactionId, properties, label, date } = told;
   const price = priceFor(subscription.plan.rates, meter.slug, properties);
   const own = exactOf(told.price ?? '0');
-  const { date } = told;
-  if (
-    !recordOther(books, subscription, { meter, units, price, own, properties, transactionId, told, date }) ||
-    !isMeasured(meter)
-  )
-    return;
-  reach(books, `measured ${meter.slug}${subscription.status === 'paused' ? ' in a pause' : ''}`, subscription.customer);
-  recordMeasured(books, subscription, meter, { date: told.date ?? books.now, amount: units });
+  return { subscription, meter, units, price, own, properties, transactionId, told, date, label };
 }
 
 /** Events that were recorded before, or are in the same request. */

@@ -1,9 +1,11 @@
 import { isMatch, meterSlug, type Properties, priceFor, type UsagePrice, usagePrices } from './catalogue-usage.ts';
+import { fits } from './oracle-limits.ts';
 import { balance, mostOfPool, payable, pooledShare } from './oracle-pools.ts';
-import { type Customer, hasAccess, isCurrent, isTerminal, type Subscription } from './oracle-records.ts';
-import { use } from './oracle-usage.ts';
+import { type Customer, hasAccess, isCurrent, isTerminal, reach, type Subscription } from './oracle-records.ts';
+import { spendOfUse, use } from './oracle-usage.ts';
 import type { Random } from './random.ts';
 import { allSubscriptions, type Draw, nameOf, type Records } from './step.ts';
+import { drawLabel } from './steps-limits.ts';
 import { drawDate } from './steps-reviews.ts';
 
 interface Use {
@@ -18,6 +20,7 @@ interface Use {
   readonly named: UsagePrice | null;
   /** Null: it is not said. */
   readonly date: number | null;
+  readonly label: string | null;
 }
 
 const callsPrices = usagePrices.filter(({ meter }) => meter === meterSlug);
@@ -45,7 +48,7 @@ function rated(uses: readonly Use[]) {
   return known.length < uses.length ? null : known;
 }
 
-function eventOf({ transactionId, amount, properties, named, date }: Use): object {
+function eventOf({ transactionId, amount, properties, named, date, label }: Use): object {
   const ofPrice = named === null ? { usageMeterSlug: meterSlug } : { priceSlug: named.slug };
   const dated = date === null ? {} : { usageDate: date };
   return {
@@ -53,6 +56,7 @@ function eventOf({ transactionId, amount, properties, named, date }: Use): objec
     amount,
     ...ofPrice,
     ...dated,
+    ...(label === null ? {} : { label }),
     ...(Object.keys(properties).length === 0 ? {} : { properties }),
   };
 }
@@ -88,6 +92,7 @@ export const recordUsage: Draw = ({ random, books, customers, wish, newName }) =
       amount,
       transactionId: repeated ?? newName('use'),
       namesCustomer,
+      label: drawLabel(random),
       date: drawDate(random, books, subscription, wish.isLate === true),
       ...drawRating(random),
     });
@@ -170,6 +175,7 @@ export const consume: Draw = ({ random, books, customers, wish, newName }) => {
     amount,
     transactionId: repeated ?? newName('use'),
     namesCustomer,
+    label: drawLabel(random),
     date: null,
     ...rating,
   };
@@ -186,7 +192,11 @@ export const consume: Draw = ({ random, books, customers, wish, newName }) => {
       if (isRepeated(consumed)) return 'done';
       const isCovered = pooledShare(books, subscription, rating.properties, amount) !== null;
       if (!isCovered || !hasAccess(books, subscription)) return 'refused';
-      use(books, known);
+      if (known.some((each) => !fits(books, spendOfUse(books, each)))) {
+        reach(books, 'use refused by a limit', subscription.customer);
+        return 'refused';
+      }
+      use(books, known, true);
       return 'done';
     },
   };

@@ -1,5 +1,6 @@
 import { usersSlug } from './catalogue-usage.ts';
 import { give } from './oracle-credits.ts';
+import { fits, spendOf } from './oracle-limits.ts';
 import { hasAccess } from './oracle-records.ts';
 import { doesCount, useDistinct, usersLeft } from './oracle-usage.ts';
 import { currentSubscriptions, type Draw, nameOf } from './step.ts';
@@ -54,7 +55,15 @@ export const tellUser: Draw = ({ random, books, newName }) => {
     apply: () => {
       if (lacksProperties || !isCovered) return 'refused';
       if (asksLeave && known === undefined && !hasAccess(books, subscription)) return 'refused';
-      useDistinct(books, subscription, { transactionId, user, amount });
+      const spend = {
+        meter: usersSlug,
+        price: null,
+        label: null,
+        units: BigInt(doesCount(subscription, user) ? amount : 0),
+      };
+      const isNew = asksLeave && known === undefined;
+      if (isNew && !fits(books, spendOf(books, subscription, spend))) return 'refused';
+      useDistinct(books, subscription, { transactionId, user, amount }, asksLeave);
       return 'done';
     },
   };

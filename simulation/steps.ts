@@ -17,6 +17,7 @@ import {
 } from './steps-documents.ts';
 import { releaseHold, settleHold, takeHold } from './steps-holds.ts';
 import { askWrongly } from './steps-invalid.ts';
+import { limitSpending } from './steps-limits.ts';
 import { recordOthers } from './steps-meters.ts';
 import {
   changeAccess,
@@ -73,6 +74,7 @@ const kinds = {
   takeCreditBack: { draw: takeCreditBack, weight: 4 },
   grantInPool: { draw: grantInPool, weight: 6 },
   takePoolCreditBack: { draw: takePoolCreditBack, weight: 3 },
+  limitSpending: { draw: limitSpending, weight: 9 },
   claimSeats: { draw: claimSeats, weight: 5 },
   releaseSeats: { draw: releaseSeats, weight: 3 },
   setLimit: { draw: setLimit, weight: 3 },
