@@ -72,7 +72,8 @@ export const spendingInvariants: readonly Invariant[] = [
         join environments v on v.id = c.environment_id
         join spend_limits l on l.environment_id = c.environment_id and l.id = c.spend_limit_id
       cross join lateral (select coalesce(l.amount, c.published_amount) as amount) n
-       where ${isPresent} and c.used >= n.amount
+       -- A refused use opens a counter, and uses nothing.
+       where ${isPresent} and c.used >= n.amount and c.used > 0
          and not exists (
            select from events e
             where e.environment_id = l.environment_id and e.object_id = l.customer_id and e.type = 'spend_limit.reached'

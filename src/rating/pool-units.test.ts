@@ -39,21 +39,22 @@ test('however small the events are, together they cost what their sum costs', ()
   );
 });
 
+const at = (balance: bigint, unitCost: bigint) => ({
+  balance,
+  costOf: (units: bigint) => units * unitCost,
+  isWhole: false,
+});
+
 test('a pool that cannot pay for one unit decides as no pool does', () => {
   // 3 of 5 units that came after a debt of 400 are left on the meter.
   const account = { balance: -397n, free: 3n };
   assert.equal(pooledShare(2n, account, null), null);
-  assert.equal(pooledShare(2n, account, { balance: 1n, unitCost: 2n }), null);
-  assert.equal(pooledShare(2n, account, { balance: 2n, unitCost: 2n }), 0n);
-  assert.equal(pooledShare(4n, account, { balance: 2n, unitCost: 2n }), 1n);
+  assert.equal(pooledShare(2n, account, at(1n, 2n)), null);
+  assert.equal(pooledShare(2n, account, at(2n, 2n)), 0n);
+  assert.equal(pooledShare(4n, account, at(2n, 2n)), 1n);
 });
 
 test('a pool pays for as many whole units as its balance covers, and never for more than there are', () => {
-  const at = (balance: bigint, unitCost: bigint) => ({
-    balance,
-    costOf: (units: bigint) => units * unitCost,
-    isWhole: false,
-  });
   assert.equal(unitsPaidBy(at(7n, 2n), 5n), 3n);
   assert.equal(unitsPaidBy(at(-1n, 2n), 5n), 0n);
   fc.assert(
