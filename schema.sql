@@ -1768,15 +1768,20 @@ create table public.spend_limits (
   constraint spend_limits_pkey PRIMARY KEY (environment_id, id),
   constraint spend_limits_environment_id_customer_id_fkey FOREIGN KEY (environment_id, customer_id) REFERENCES customers(environment_id, id),
   constraint spend_limits_environment_id_subscription_id_fkey FOREIGN KEY (environment_id, subscription_id) REFERENCES subscriptions(environment_id, id),
-  constraint spend_limits_environment_id_usage_meter_id_fkey FOREIGN KEY (environment_id, usage_meter_id) REFERENCES usage_meters(environment_id, id),
+  constraint spend_limits_environment_id_usage_meter_id_fkey FOREIGN KEY (environment_id, usage_meter_id) REFERENCES credit_subjects(environment_id, id),
   constraint spend_limits_action CHECK ((action = ANY (ARRAY['block'::text, 'notify'::text]))),
-  constraint spend_limits_amount CHECK (((amount >= (1)::numeric) AND (amount <= ('9007199254740991'::bigint)::numeric))),
+  constraint spend_limits_amount CHECK (((amount >= (1)::numeric) AND (amount <=
+CASE
+    WHEN starts_with(usage_meter_id, 'credit_pool_'::text) THEN '10000000000000000000000000000000000000'::numeric
+    ELSE ('9007199254740991'::bigint)::numeric
+END))),
   constraint spend_limits_label_length CHECK ((char_length(label) <= 255)),
   constraint spend_limits_of_plan CHECK (
 CASE set_by
     WHEN 'plan'::text THEN ((subscription_id IS NOT NULL) AND (label IS NULL) AND (num_nonnulls(amount, action, thresholds) = 0))
     ELSE ((subscription_id IS NULL) AND (num_nulls(amount, action, thresholds) = 0))
 END),
+  constraint spend_limits_of_pool CHECK (((unit = 'units'::text) OR (NOT starts_with(usage_meter_id, 'credit_pool_'::text)))),
   constraint spend_limits_period CHECK ((period = ANY (ARRAY['day'::text, 'week'::text, 'month'::text, 'billing_period'::text]))),
   constraint spend_limits_set_by CHECK ((set_by = ANY (ARRAY['seller'::text, 'customer'::text, 'plan'::text]))),
   constraint spend_limits_thresholds CHECK (((cardinality(thresholds) <= 10) AND (1 <= ALL (thresholds)) AND (100 >= ALL (thresholds)) AND (array_position(thresholds, NULL::smallint) IS NULL))),

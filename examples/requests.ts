@@ -290,6 +290,7 @@ export const requestsOf: Readonly<Record<string, MakeRequest>> = {
         limits: [
           { usageMeterSlug: 'api-calls', label: `agent ${n}`, period: 'day', amount: 100_000, action: 'block' },
           { period: 'month', amount: 50_000, unit: 'money', action: 'notify', thresholds: [80] },
+          { creditPoolSlug: 'ai', period: 'day', amount: '12.5', action: 'notify' },
         ],
       },
     }),

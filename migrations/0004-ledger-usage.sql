@@ -558,8 +558,9 @@ create table spend_limits (
   set_by text not null,
   -- Of a limit of a plan: its subscription.
   subscription_id text collate "C",
-  -- Null: all meters. Null: with any label or none.
+  -- A usage meter, or the credit pool whose drawn amount is counted in its smallest units. Null: all meters.
   usage_meter_id text collate "C",
+  -- Null: with any label or none.
   label text,
   period text not null,
   unit text not null,
@@ -574,7 +575,7 @@ create table spend_limits (
   primary key (environment_id, id),
   foreign key (environment_id, customer_id) references customers,
   foreign key (environment_id, subscription_id) references subscriptions,
-  foreign key (environment_id, usage_meter_id) references usage_meters,
+  foreign key (environment_id, usage_meter_id) references credit_subjects,
   constraint spend_limits_once unique nulls not distinct (customer_id, set_by, subscription_id, usage_meter_id, label, period, unit, environment_id),
   constraint spend_limits_set_by check (set_by in ('seller', 'customer', 'plan')),
   constraint spend_limits_of_plan check (case set_by when 'plan' then subscription_id is not null and label is null
@@ -582,7 +583,8 @@ create table spend_limits (
   constraint spend_limits_period check (period in ('day', 'week', 'month', 'billing_period')),
   constraint spend_limits_unit check (unit in ('units', 'money')),
   constraint spend_limits_action check (action in ('block', 'notify')),
-  constraint spend_limits_amount check (amount between 1 and 9007199254740991),
+  constraint spend_limits_amount check (amount between 1 and case when starts_with(usage_meter_id, 'credit_pool_') then 1e37 else 9007199254740991 end),
+  constraint spend_limits_of_pool check (unit = 'units' or not starts_with(usage_meter_id, 'credit_pool_')),
   constraint spend_limits_thresholds check (cardinality(thresholds) <= 10 and 1 <= all (thresholds) and 100 >= all (thresholds)
     and array_position(thresholds, null) is null),
   constraint spend_limits_label_length check (char_length(label) <= 255)

@@ -94,9 +94,11 @@ export interface SpendControlsInput {
 export interface SpendLimitInput {
   /** The usage meter to count. Absent: all. */
   usageMeterSlug?: string | null;
+  /** The credit pool of which to count what usage draws, in place of a usage meter. The amount is in its unit, and may be a decimal text. */
+  creditPoolSlug?: string | null;
   /** The part of the customer that uses the units, such as a team, an agent or an API key. Limits with the same label count it. */
   label?: string | null;
-  amount: number;
+  amount: number | string;
   /** How long the limit counts until it begins again: a day, a week from Monday or a month in UTC, or the billing period of the subscription that is used. A limit by billing period counts each subscription by itself. */
   period: 'day' | 'week' | 'month' | 'billing_period';
   /** Whether the limit is a number of units, or the money that they cost at their prices, in minor units, whether or not credits cover them. */
@@ -2479,13 +2481,16 @@ export interface SpendLimit {
   /** The subscription whose plan has set the limit, which counts its use only. Else null. */
   subscriptionId: string | null;
   usageMeterId: string | null;
-  /** Null: the limit counts all usage meters. */
+  /** Null: the limit counts all usage meters, or a credit pool. */
   usageMeterSlug: string | null;
+  /** The credit pool, if the limit counts what is drawn from one. Its amounts are decimal texts. */
+  creditPoolId?: string;
+  creditPoolSlug?: string;
   /** Null: the limit counts usage with any label or none. */
   label: string | null;
   /** How long the limit counts until it begins again: a day, a week from Monday or a month in UTC, or the billing period of the subscription that is used. A limit by billing period counts each subscription by itself. */
   period: 'day' | 'week' | 'month' | 'billing_period';
-  amount: WholeNumber;
+  amount: CreditAmount;
   /** Whether the limit is a number of units, or the money that they cost at their prices, in minor units, whether or not credits cover them. */
   unit: 'units' | 'money';
   /** `block`: consume and holds refuse what does not fit. `notify`: only events are sent. A usage event is stored in either case. */
@@ -2499,9 +2504,9 @@ export interface SpendLimit {
     periodStart: Timestamp | null;
     /** When the limit begins again. Null: never. */
     resetsAt: Timestamp | null;
-    usedAmount: WholeNumber;
+    usedAmount: CreditAmount;
     /** The rest up to the amount. Open holds reserve part of it. */
-    remainingAmount: WholeNumber;
+    remainingAmount: CreditAmount;
   }>;
 }
 
@@ -4510,6 +4515,8 @@ export interface ReachedSpendLimit {
   /** The subscription whose plan has set the limit, which counts its use only. Else null. */
   subscriptionId: string | null;
   usageMeterId: string | null;
+  /** The credit pool, if the limit counts what is drawn from one. Its amounts are decimal texts. */
+  creditPoolId?: string;
   /** Null: the limit counts usage with any label or none. */
   label: string | null;
   /** How long the limit counts until it begins again: a day, a week from Monday or a month in UTC, or the billing period of the subscription that is used. A limit by billing period counts each subscription by itself. */
@@ -4519,10 +4526,10 @@ export interface ReachedSpendLimit {
   /** `block`: consume and holds refuse what does not fit. `notify`: only events are sent. A usage event is stored in either case. */
   action: 'block' | 'notify';
   id: string;
-  amount: number;
+  amount: number | string;
   /** Percent of the amount: 100 in `spend_limit.reached`. */
   threshold: number;
-  usedAmount: number;
+  usedAmount: number | string;
   /** When the limit begins again. Null: never. */
   resetsAt: Timestamp | null;
 }

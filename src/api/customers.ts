@@ -385,7 +385,14 @@ export const customerRoutes = [
     query: pricingModelQuery,
     body: z.object({ spendControls: ControlsInput }),
     returns: z.object({ spendControls: Controls }),
-    refuses: ['customerNotFound', 'externalIdAmbiguous', 'customerArchived', 'usageMeterNotFound', 'priceNotFound'],
+    refuses: [
+      'customerNotFound',
+      'externalIdAmbiguous',
+      'customerArchived',
+      'usageMeterNotFound',
+      'creditPoolNotFound',
+      'priceNotFound',
+    ],
     handle: async (work, { params: { externalId }, query: { pricingModelId }, body }) => {
       const named = { externalId, pricingModelId };
       const { autoTopUp, ...limits } = body.spendControls;

@@ -1,6 +1,7 @@
 import type { PageDocument } from '../http/page.ts';
 import { type Html, html } from '../kernel/html.ts';
 import type { LimitTerms } from '../pricing/feature.ts';
+import { poolAmount } from '../rating/pool-units.ts';
 import { mostAllowed, type SpendLimitInput } from '../spend-controls/spend-limit.ts';
 import type { Wording } from '../wording/wording.ts';
 import {
@@ -37,7 +38,7 @@ const empty: EnteredLimit = { meter: '', unit: 'money', period: 'month', amount:
 /** A limit of the customer as the form shows it. */
 export function knownLimit(limit: Limit, currency: string): EnteredLimit {
   const { usageMeterSlug, unit, period, amount, action } = limit;
-  const text = unit === 'money' ? moneyEntered(amount, currency) : String(amount);
+  const text = unit === 'money' ? moneyEntered(BigInt(amount), currency) : String(amount);
   return { meter: usageMeterSlug ?? '', unit, period, amount: text, action };
 }
 
@@ -85,10 +86,15 @@ export function readLimit(
     amount,
     thresholds: [...usualThresholds],
   };
-  const most = mostAllowed(limits, { usageMeterId: meter?.id ?? null, label: null, unit, period });
+  const most = mostAllowed(limits.filter(isOfMeter), { usageMeterId: meter?.id ?? null, label: null, unit, period });
   if (most === null || amount <= most) return { limit };
   const text = isMoney ? wording.money(most, currency) : wording.count(most);
   return { errors: { amount: say(words.limits.atMost, { most: text, seller }) } };
+}
+
+/** Whether a limit counts usage meters. The form is for these: the seller sets limits of credit pools. */
+export function isOfMeter(limit: Limit): limit is Limit & { readonly amount: bigint } {
+  return limit.creditPoolId === undefined;
 }
 
 function metersIn(subjects: PortalControls['subjects']): PortalControls['subjects'] {
@@ -103,8 +109,12 @@ function periodText(period: LimitTerms['period'], { words }: Wording): string {
   return { day: eachDay, week: eachWeek, month: eachMonth, billing_period: words.limits.eachBillingPeriod }[period];
 }
 
-function subjectText({ usageMeterId, label }: Limit, { subjects }: PortalControls, { words }: Wording): string {
-  const name = subjects.find(({ id }) => id === usageMeterId)?.name ?? words.limits.all;
+function subjectText(
+  { usageMeterId, creditPoolId, label }: Limit,
+  { subjects }: PortalControls,
+  { words }: Wording,
+): string {
+  const name = subjects.find(({ id }) => id === (creditPoolId ?? usageMeterId))?.name ?? words.limits.all;
   return label === null ? name : `${name} (${label})`;
 }
 
@@ -112,18 +122,27 @@ interface Shown extends Pick<Frame, 'currency' | 'seller' | 'wording'> {
   readonly controls: PortalControls;
 }
 
+/** An amount of a limit as a whole number: that of a credit pool is a decimal text. */
+function comparable(amount: bigint | string): bigint {
+  return typeof amount === 'string' ? poolAmount(amount) : amount;
+}
+
 /** A limit with what is used of it: in the billing period with the most use, if there are several. */
 function limitHtml(limit: Limit, { controls, currency, seller, wording }: Shown): Html {
   const { words, say, count, money, day } = wording;
-  const [fullest] = limit.counters.toSorted((one, other) => Number(other.usedAmount - one.usedAmount));
+  const [fullest] = limit.counters.toSorted((one, other) =>
+    Number(comparable(other.usedAmount) - comparable(one.usedAmount)),
+  );
   const used = fullest?.usedAmount ?? 0n;
-  const text = (amount: bigint) => (limit.unit === 'money' ? money(amount, currency) : count(amount));
+  const text = (amount: bigint | string) =>
+    typeof amount === 'string' ? amount : limit.unit === 'money' ? money(amount, currency) : count(amount);
+  const [filled, full] = [comparable(used), comparable(limit.amount)];
   const { byYou, bySeller, byPlan, blocks, notifies, usedOf, resets } = words.limits;
   const by = { customer: byYou, seller: say(bySeller, { seller }), plan: byPlan }[limit.setBy];
   const end = fullest?.resetsAt ?? null;
   const facts = [by, limit.action === 'block' ? blocks : notifies, end !== null && say(resets, { date: day(end) })];
   return html`<div class="meter"><span><bdi>${subjectText(limit, controls, wording)}</bdi> · ${periodText(limit.period, wording)}</span><span>${say(usedOf, { used: text(used), amount: text(limit.amount) })}</span></div>
-${barHtml(used, limit.amount, { isFull: used >= limit.amount })}<p class="soft">${facts.filter(Boolean).join(' ')}</p>
+${barHtml(filled, full, { isFull: filled >= full })}<p class="soft">${facts.filter(Boolean).join(' ')}</p>
 `;
 }
 
@@ -157,7 +176,7 @@ export function limitsPage(frame: Frame, visit: Visited, step: LimitsStep): Page
     const name = `${subjectText(limit, controls, wording)} · ${periodText(limit.period, wording)}`;
     const more = { name: say(words.limits.removeOf, { name }), isPlain: true };
     const change = html`<a class="button plain small" href="/portal/limits?change=${limit.id}#form" aria-label="${say(words.limits.changeOf, { name })}">${words.limits.change}</a>`;
-    const buttons = html`<div class="actions">${limit.label === null && change}${buttonForm(visit, `/portal/limits/${limit.id}/remove`, words.portal.remove, more)}</div>`;
+    const buttons = html`<div class="actions">${limit.label === null && isOfMeter(limit) && change}${buttonForm(visit, `/portal/limits/${limit.id}/remove`, words.portal.remove, more)}</div>`;
     return html`<li class="limit">${limitHtml(limit, { ...frame, controls })}${limit.setBy === 'customer' && buttons}</li>\n`;
   };
   const content = html`${summaryHtml(state, message)}

@@ -9,7 +9,7 @@ import { listTopUps, type Visitor, viewPortal } from './actions-portal-view.ts';
 import { inVisit, portalPage, refusalText, type Visit } from './jobs-visit.ts';
 import type { FieldErrors } from './page-form.ts';
 import { type EnteredTopUp, enteredTopUp, knownTopUp, readTopUp, topUpPage } from './portal-credits.ts';
-import { type EnteredLimit, enteredLimit, knownLimit, limitsPage, readLimit } from './portal-limits.ts';
+import { type EnteredLimit, enteredLimit, isOfMeter, knownLimit, limitsPage, readLimit } from './portal-limits.ts';
 import type { PortalControls } from './portal-view.ts';
 
 const limitsPath = '/portal/limits';
@@ -29,7 +29,9 @@ function showLimits(visit: Visit, refused?: Refused<EnteredLimit>): Promise<Page
   return inVisit(visit, async (at) => {
     const frame = await viewPortal(at);
     const controls = await controlsOf(at);
-    const changed = controls.limits.find(({ id, setBy }) => id === visit.request.query.change && setBy === 'customer');
+    const changed = controls.limits.find(
+      (limit) => limit.id === visit.request.query.change && limit.setBy === 'customer' && isOfMeter(limit),
+    );
     const known = changed === undefined ? {} : { entered: knownLimit(changed, frame.currency) };
     return {
       show: limitsPage(frame, visit, { controls, ...(refused ?? known) }),
@@ -44,8 +46,8 @@ const askLimits = portalPage('GET', limitsPath, (visit) => showLimits(visit));
 function ownLimits({ limits }: PortalControls): SpendLimitInput[] {
   return limits.flatMap((limit) => {
     if (limit.setBy !== 'customer') return [];
-    const { usageMeterSlug, label, period, amount, unit, action, thresholds } = limit;
-    return { usageMeterSlug, label, period, amount, unit, action, thresholds: [...thresholds] };
+    const { usageMeterSlug, creditPoolSlug, label, period, amount, unit, action, thresholds } = limit;
+    return { usageMeterSlug, creditPoolSlug, label, period, amount, unit, action, thresholds: [...thresholds] };
   });
 }
 
@@ -60,8 +62,8 @@ const saveLimit = portalPage('POST', limitsPath, async (visit) => {
       const controls = await controlsOf(at);
       const read = readLimit(entered, controls, { wording, seller, currency });
       if ('errors' in read) return read.errors;
-      const keyOf = ({ usageMeterSlug = null, label = null, period, unit }: SpendLimitInput) =>
-        limitKey({ usageMeterId: usageMeterSlug, label, period, unit });
+      const keyOf = ({ usageMeterSlug = null, creditPoolSlug, label = null, period, unit }: SpendLimitInput) =>
+        limitKey({ usageMeterId: creditPoolSlug ? `pool ${creditPoolSlug}` : usageMeterSlug, label, period, unit });
       const others = ownLimits(controls).filter((limit) => keyOf(limit) !== keyOf(read.limit));
       if (others.length >= maxSpendLimits) throw invalid(['ownLimits'], `must be at most ${maxSpendLimits}`);
       await putSpendControls(work, customer, { ownLimits: [...others, read.limit] });

@@ -5,6 +5,9 @@ import { archivedUsage } from './store-invariants-sums.ts';
 /** Whether the period of a counter `c` in environment `v` has not ended. */
 const isPresent = sql`coalesce(c.period_end, ${sql.lit(Number.MAX_SAFE_INTEGER)}) > coalesce(v.clock_now, (extract(epoch from now()) * 1000)::bigint)`;
 
+/** Whether a limit `l` counts the use of a credit pool. */
+const isOfPool = sql`coalesce(starts_with(l.usage_meter_id, 'credit_pool_'), false)`;
+
 /** The counters of spend limits. */
 export const spendingInvariants: readonly Invariant[] = [
   {
@@ -45,7 +48,31 @@ export const spendingInvariants: readonly Invariant[] = [
                join usage_series s on s.environment_id = x.environment_id and s.id = x.series_id
                join usage_meters m on m.environment_id = s.environment_id and m.id = s.usage_meter_id and not m.is_measured
               where s.environment_id = l.environment_id and s.customer_id = l.customer_id and x.last_booking > l.booked_before) a) counted
-       where ${isPresent} and c.units not between counted.least and counted.most`,
+       where ${isPresent} and not ${isOfPool} and c.units not between counted.least and counted.most`,
+  },
+  {
+    name: 'poolLimitsCountWhatIsDrawn',
+    sentence:
+      'A counter of a spend limit by credit pool has what the usage of its customer drew from the pool in its period; with a ' +
+      'label, at most that.',
+    query: sql`
+      select c.environment_id, c.spend_limit_id, c.period_key, c.units, drawn.amount
+        from spend_counters c
+        join environments v on v.id = c.environment_id
+        join spend_limits l on l.environment_id = c.environment_id and l.id = c.spend_limit_id
+       cross join lateral (
+         select coalesce(sum(coalesce(e.pool_amount, e.amount * e.pool_unit_cost)), 0) as amount
+           from subscriptions s
+           join ledger_accounts a on a.environment_id = s.environment_id and a.subscription_id = s.id
+           join ledger_entries e on e.environment_id = a.environment_id and e.ledger_account_id = a.id and e.debit_side = 'pooled'
+            and e.credit_pool_id = l.usage_meter_id
+           join ledger_transactions t on t.environment_id = e.environment_id and t.id = e.ledger_transaction_id
+            and t.type = 'usage_event_processed' and t.source_id::bigint > l.booked_before
+          where s.environment_id = l.environment_id and s.customer_id = l.customer_id
+            and s.id = coalesce(l.subscription_id, s.id)
+            and case l.period when 'billing_period' then coalesce(e.billing_period_id, s.id) = c.period_key
+                else t.created_at >= c.period_start and t.created_at < c.period_end end) drawn
+       where ${isPresent} and ${isOfPool} and (c.units > drawn.amount or (l.label is null and c.units < drawn.amount))`,
   },
   {
     name: 'spendCountersAddUp',

@@ -75,7 +75,7 @@ const linksWithinPricingModel: readonly Link[] = [
   ['usage_credits', 'ledger_accounts', 'ledger_account_id'],
   ['usage_credits', 'subscriptions', 'subscription_id'],
   ['spend_limits', 'customers', 'customer_id'],
-  ['spend_limits', 'usage_meters', 'usage_meter_id'],
+  ['spend_limits', 'credit_subjects', 'usage_meter_id'],
   ['usage_holds', 'ledger_accounts', 'ledger_account_id'],
   ['usage_holds', 'prices', 'price_id'],
   ['usage_series', 'subscriptions', 'subscription_id'],

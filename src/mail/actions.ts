@@ -22,6 +22,7 @@ import { readBranding, readSellerName, readSettings } from '../organizations/sto
 import { findReceipt } from '../payments/actions-receipt.ts';
 import { findPayment } from '../payments/store.ts';
 import { findPaymentMethods } from '../payments/store-payment-methods.ts';
+import { findCreditPool } from '../pricing/store-credit-pools.ts';
 import { findUsageMeter } from '../pricing/store-usage-meters.ts';
 import { findSubscriptions } from '../subscriptions/store.ts';
 import { getEvent } from '../webhooks/actions-events.ts';
@@ -328,11 +329,12 @@ async function requireInvoice(work: Work, id: string): Promise<InvoiceRow> {
 async function reachedLimit(work: Work, { payload, occurredAt: date }: Event, language: Language): Promise<Subject> {
   const { spendLimit } = payload;
   assert(spendLimit, 'the event is about a limit');
-  const { unit, amount, usageMeterId, label, resetsAt: againAt } = spendLimit;
-  const meter = usageMeterId === null ? null : await findUsageMeter(work, usageMeterId);
+  const { unit, amount, usageMeterId, creditPoolId, label, resetsAt: againAt } = spendLimit;
+  const pool = creditPoolId === undefined ? null : await findCreditPool(work, creditPoolId);
+  const subject = usageMeterId === null ? pool : await findUsageMeter(work, usageMeterId);
   const { currency } = await readSettings(work);
   const most = unit === 'money' ? localMoney(BigInt(amount), currency, language) : amount.toLocaleString(language);
-  const limit = [most, meter?.name, label === null ? null : `(${label})`].filter(Boolean).join(' ');
+  const limit = [most, subject?.name, label === null ? null : `(${label})`].filter(Boolean).join(' ');
   return { ...withoutInvoice, date, limit, againAt, opensPortal: true };
 }
 

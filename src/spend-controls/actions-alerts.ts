@@ -4,7 +4,7 @@ import { listCustomersById } from '../customers/store.ts';
 import { publish } from '../customers/store-events.ts';
 import type { Work } from '../database/work.ts';
 import { crossedThresholds } from '../rating/spending.ts';
-import type { CountedLimit, CountedPeriod } from './spend-limit.ts';
+import { type CountedLimit, type CountedPeriod, shownAmount, subjectOfLimit } from './spend-limit.ts';
 
 /** A limit of which a part of the amount is used for the first time in a period. */
 interface CrossedThreshold {
@@ -36,7 +36,7 @@ export async function publishCrossed(work: Work, crossed: readonly CrossedThresh
     crossed.map(({ limit, period, used, percent }) => {
       const row = customers.get(limit.customerId);
       assert(row !== undefined, 'a limit has a customer');
-      const { id, setBy, subscriptionId, usageMeterId, label, unit, amount, action } = limit;
+      const { id, setBy, subscriptionId, label, unit, amount, action } = limit;
       return {
         type: percent === 100 ? 'spend_limit.reached' : 'usage_threshold.reached',
         object: 'customer',
@@ -49,15 +49,15 @@ export async function publishCrossed(work: Work, crossed: readonly CrossedThresh
             id,
             setBy,
             subscriptionId,
-            usageMeterId,
+            ...subjectOfLimit(limit),
             label,
             period: limit.period,
             unit,
-            amount,
+            amount: shownAmount(limit, amount),
             action,
             threshold: percent,
           },
-          usedAmount: used,
+          usedAmount: shownAmount(limit, used),
           resetsAt: period.end,
         },
         cause: `${id} ${period.key} ${amount} ${percent}`,

@@ -15,7 +15,10 @@ import {
   periodOf,
   type SpendScope,
   type StoredSpendLimit,
+  shownAmount,
+  subjectOfLimit,
   type UsedSubscription,
+  unitsOf,
 } from './spend-limit.ts';
 import { type CounterRow, listPriceAmounts, lockCounters, saveCounters } from './store.ts';
 
@@ -92,7 +95,7 @@ export class Budgets {
     let isBeyond = false;
     for (const counter of this.#of(use)) {
       counter.byPrice.set(use.priceId, addUsage(counter.byPrice.get(use.priceId) ?? noUsage, use));
-      counter.units += use.units;
+      counter.units += unitsOf(counter.limit, use);
       const used = this.#worth(counter, false);
       const { limit } = counter;
       if (limit.action === 'block' && used > counter.used) {
@@ -108,7 +111,8 @@ export class Budgets {
 
   /** Takes back a use that was added in memory. */
   takeBack(use: SpendUse): void {
-    this.add({ ...use, ...takeUsage(use) }, true);
+    const pool = use.pool && { ...use.pool, drawn: -use.pool.drawn };
+    this.add({ ...use, pool, ...takeUsage(use) }, true);
   }
 
   /** Stores the counters, and publishes which thresholds were crossed. */
@@ -138,7 +142,7 @@ export class Budgets {
   }
 
   #after(counter: Counter, use: SpendUse): bigint {
-    if (counter.limit.unit === 'units') return counter.committed + use.units;
+    if (counter.limit.unit === 'units') return counter.committed + unitsOf(counter.limit, use);
     const { priceId } = use;
     const before = counter.byPrice.get(priceId) ?? noUsage;
     const heldUnits = counter.held.get(priceId) ?? 0n;
@@ -170,15 +174,22 @@ export class Budgets {
 const noBudgets = new Budgets([], new Map(), 1n);
 
 function refusalOf({ limit, period, used }: Counter): Problem {
-  const remaining = limit.amount > used ? limit.amount - used : 0n;
+  const left = limit.amount > used ? limit.amount - used : 0n;
+  const remaining = shownAmount(limit, left);
   const resets = period.end === null ? 'It does not begin again.' : `It begins again at ${isoText(period.end)}.`;
   return new Problem('spendLimitReached', { name: nameOfLimit(limit), remaining, resets }, [], {
-    spendLimit: { ...shownLimit(limit), usedAmount: used, remainingAmount: remaining, resetsAt: period.end },
+    spendLimit: {
+      ...shownLimit(limit),
+      usedAmount: shownAmount(limit, used),
+      remainingAmount: remaining,
+      resetsAt: period.end,
+    },
   });
 }
 
-function shownLimit({ id, subscriptionId, usageMeterId, label, period, unit, amount }: CountedLimit) {
-  return { id, subscriptionId, usageMeterId, label, period, unit, amount };
+function shownLimit(limit: CountedLimit) {
+  const { id, subscriptionId, label, period, unit, amount } = limit;
+  return { id, subscriptionId, ...subjectOfLimit(limit), label, period, unit, amount: shownAmount(limit, amount) };
 }
 
 function storedQuantities([priceId, { units, events, ownAmount }]: [string, Quantities]) {
@@ -235,7 +246,7 @@ function openCounter(wanted: Wanted, row: CounterRow, held: readonly HeldUnits[]
   const ofHolds = new Map<string, bigint>();
   for (const hold of held) {
     const isCounted = counts(limit, hold) && (subscriptionId ?? hold.subscriptionId) === hold.subscriptionId;
-    if (isCounted) ofHolds.set(hold.priceId, (ofHolds.get(hold.priceId) ?? 0n) + hold.units);
+    if (isCounted) ofHolds.set(hold.priceId, (ofHolds.get(hold.priceId) ?? 0n) + unitsOf(limit, hold));
   }
   const { units, used, publishedAmount } = row;
   // Nothing is published of another amount yet.

@@ -5,6 +5,8 @@ import { lockCustomer } from '../customers/store.ts';
 import { newId } from '../database/new-id.ts';
 import type { Work } from '../database/work.ts';
 import { invalid, Problem, refusal } from '../kernel/problem.ts';
+import { ledgerAmount } from '../pricing/credit-pool.ts';
+import { listCreditPools } from '../pricing/store-credit-pools.ts';
 import { listUsageMeters } from '../pricing/store-usage-meters.ts';
 import { isMeasured, noLimitOfMeasured } from '../pricing/usage-meter.ts';
 import { lockLivingSubscriptions } from '../subscriptions/store.ts';
@@ -16,6 +18,8 @@ import {
   type SpendControlsInput,
   type SpendLimitInput,
   type SpendLimitRow,
+  shownAmount,
+  subjectOfLimit,
 } from './spend-limit.ts';
 import { deleteLimits, insertLimits, listLimits, listPresentCounters, saveLimits } from './store.ts';
 
@@ -45,23 +49,36 @@ async function readSpendControls(work: Work, customer: Pick<CustomerRow, 'id'>):
   return {
     limits: limits.map(({ pricingModelId: _, customerId: __, ...limit }) => ({
       ...limit,
-      usageMeterSlug: limit.usageMeterId === null ? null : (slugs.get(limit.usageMeterId) ?? null),
+      ...namedSubject(limit, slugs),
+      amount: shownAmount(limit, limit.amount),
       counters: (counters.get(limit.id) ?? []).map(({ subscriptionId, periodStart, periodEnd, used }) => ({
         subscriptionId,
         periodStart,
         resetsAt: periodEnd,
-        usedAmount: used,
-        remainingAmount: limit.amount > used ? limit.amount - used : 0n,
+        usedAmount: shownAmount(limit, used),
+        remainingAmount: shownAmount(limit, limit.amount > used ? limit.amount - used : 0n),
       })),
     })),
   };
 }
 
+/** The usage meter or credit pool of a limit, with its slug. */
+function namedSubject(limit: Pick<SpendLimitRow, 'usageMeterId'>, slugs: ReadonlyMap<string, string>) {
+  const slug = limit.usageMeterId === null ? null : (slugs.get(limit.usageMeterId) ?? null);
+  const subject = subjectOfLimit(limit);
+  return 'creditPoolId' in subject
+    ? { ...subject, usageMeterSlug: null, ...(slug === null ? {} : { creditPoolSlug: slug }) }
+    : { ...subject, usageMeterSlug: slug };
+}
+
 async function slugsOf(work: Work, limits: readonly SpendLimitRow[]): Promise<ReadonlyMap<string, string>> {
   const [first] = limits;
   if (limits.every(({ usageMeterId }) => usageMeterId === null) || first === undefined) return new Map();
-  const meters = await listUsageMeters(work, [first.pricingModelId]);
-  return new Map(meters.map(({ id, slug }) => [id, slug]));
+  const subjects = [
+    ...(await listUsageMeters(work, [first.pricingModelId])),
+    ...(await listCreditPools(work, [first.pricingModelId])),
+  ];
+  return new Map(subjects.map(({ id, slug }) => [id, slug]));
 }
 
 /** Sets the limits of a customer by its seller and by itself, each in place of those before. */
@@ -141,29 +158,39 @@ async function publishReached(work: Work, changed: readonly SpendLimitRow[]): Pr
   );
 }
 
-/** Limits as rows. Refuses a meter that is unknown or measured, and two limits of the same use. */
+/** Limits as rows. Refuses a meter that is unknown or measured, an unknown pool, and two limits of the same use. */
 async function toRows(work: Work, customer: CustomerRow, { setBy, limits }: LimitsToSet): Promise<SpendLimitRow[]> {
   const { id: customerId, pricingModelId } = customer;
   const meters = new Map((await listUsageMeters(work, [pricingModelId])).map((meter) => [meter.slug, meter]));
+  const hasPools = limits.some(({ creditPoolSlug }) => creditPoolSlug != null);
+  const pools = hasPools ? await listCreditPools(work, [pricingModelId]) : [];
+  const poolIds = new Map(pools.map(({ slug, id }) => [slug, id]));
   const seen = new Set<string>();
-  return limits.map(({ usageMeterSlug = null, label = null, ...limit }, index) => {
+  return limits.map(({ usageMeterSlug = null, creditPoolSlug = null, label = null, ...limit }, index) => {
     const at = [...pathOf(setBy), index];
+    const poolId = creditPoolSlug === null ? null : poolIds.get(creditPoolSlug);
+    if (poolId === undefined) throw refusal('creditPoolNotFound', [...at, 'creditPoolSlug'], creditPoolSlug ?? '');
     const meter = usageMeterSlug === null ? null : meters.get(usageMeterSlug);
     if (meter === undefined) throw refusal('usageMeterNotFound', [...at, 'usageMeterSlug'], usageMeterSlug ?? '');
     if (meter !== null && isMeasured(meter)) throw invalid([...at, 'usageMeterSlug'], noLimitOfMeasured);
+    const subjectId = poolId ?? meter?.id ?? null;
     const stamps = { id: newId('spendLimit'), createdAt: work.now, updatedAt: work.now };
     const row = {
       ...stamps,
       ...limit,
+      amount: ledgerAmount(subjectId ?? '', limit.amount, [...at, 'amount']),
       pricingModelId,
       customerId,
       setBy,
       subscriptionId: null,
-      usageMeterId: meter?.id ?? null,
+      usageMeterId: subjectId,
       label,
     };
     if (seen.has(limitKey(row)))
-      throw invalid(at, 'must differ from the limits before it in usageMeterSlug, label, period or unit');
+      throw invalid(
+        at,
+        'must differ from the limits before it in usageMeterSlug, creditPoolSlug, label, period or unit',
+      );
     seen.add(limitKey(row));
     return row;
   });
@@ -178,6 +205,9 @@ function refuseAbove(wanted: readonly SpendLimitRow[], stored: readonly SpendLim
   for (const [index, row] of wanted.entries()) {
     const most = mostAllowed(stored, row);
     if (most !== null && row.amount > most)
-      throw invalid([...pathOf('customer'), index, 'amount'], `must be at most ${most}, which the seller allows`);
+      throw invalid(
+        [...pathOf('customer'), index, 'amount'],
+        `must be at most ${shownAmount(row, most)}, which the seller allows`,
+      );
   }
 }

@@ -1,9 +1,17 @@
 import { z } from 'zod';
 import type { Instant } from '../kernel/calendar.ts';
 import { idSchema } from '../kernel/id.ts';
-import { amountInput, SafeString, Timestamp, WholeNumber } from '../kernel/json.ts';
+import { SafeString, Timestamp } from '../kernel/json.ts';
 import { stamps } from '../kernel/record.ts';
-import { LimitAction, LimitPeriod, LimitUnit, limitTermsInput, thresholdsMeta } from '../pricing/feature.ts';
+import { amountOf, CreditAmount, CreditAmountInput, isCreditPool } from '../pricing/credit-pool.ts';
+import {
+  grantSubject,
+  LimitAction,
+  LimitPeriod,
+  LimitUnit,
+  limitTermsInput,
+  thresholdsMeta,
+} from '../pricing/feature.ts';
 import { calendarPeriod } from '../rating/spending.ts';
 
 const SpendLimitId = idSchema('spendLimit');
@@ -21,8 +29,8 @@ const SpendCounter = z.object({
   subscriptionId: z.string().nullable().meta({ description: 'Of a limit by billing period: the subscription.' }),
   periodStart: Timestamp.nullable(),
   resetsAt: Timestamp.nullable().meta({ description: 'When the limit begins again. Null: never.' }),
-  usedAmount: WholeNumber,
-  remainingAmount: WholeNumber.meta({ description: 'The rest up to the amount. Open holds reserve part of it.' }),
+  usedAmount: CreditAmount,
+  remainingAmount: CreditAmount.meta({ description: 'The rest up to the amount. Open holds reserve part of it.' }),
 });
 
 /** A limit of the use of a customer, and how much of it is used. */
@@ -39,10 +47,16 @@ const SpendLimit = z
       description: 'The subscription whose plan has set the limit, which counts its use only. Else null.',
     }),
     usageMeterId: z.string().nullable(),
-    usageMeterSlug: z.string().nullable().meta({ description: 'Null: the limit counts all usage meters.' }),
+    usageMeterSlug: z.string().nullable().meta({
+      description: 'Null: the limit counts all usage meters, or a credit pool.',
+    }),
+    creditPoolId: z.string().optional().meta({
+      description: 'The credit pool, if the limit counts what is drawn from one. Its amounts are decimal texts.',
+    }),
+    creditPoolSlug: z.string().optional(),
     label: z.string().nullable().meta({ description: 'Null: the limit counts usage with any label or none.' }),
     period: LimitPeriod,
-    amount: WholeNumber,
+    amount: CreditAmount,
     unit: LimitUnit,
     action: LimitAction,
     thresholds: z.array(z.int()).meta(thresholdsMeta),
@@ -53,11 +67,15 @@ const SpendLimit = z
   .meta({ id: 'SpendLimit' });
 type SpendLimit = z.infer<typeof SpendLimit>;
 
+/** An amount in an event: a decimal text of a credit pool. */
+const ReachedAmount = z.union([z.int(), z.string()]);
+
 /** A limit of which a threshold was reached, in an event. */
 export const ReachedSpendLimit = SpendLimit.pick({
   setBy: true,
   subscriptionId: true,
   usageMeterId: true,
+  creditPoolId: true,
   label: true,
   period: true,
   unit: true,
@@ -65,9 +83,9 @@ export const ReachedSpendLimit = SpendLimit.pick({
 })
   .extend({
     id: z.string(),
-    amount: z.int(),
+    amount: ReachedAmount,
     threshold: z.int().meta({ description: 'Percent of the amount: 100 in `spend_limit.reached`.' }),
-    usedAmount: z.int(),
+    usedAmount: ReachedAmount,
     resetsAt: Timestamp.nullable().meta({ description: 'When the limit begins again. Null: never.' }),
   })
   .meta({ id: 'ReachedSpendLimit' });
@@ -76,9 +94,22 @@ export const ReachedSpendLimit = SpendLimit.pick({
 export const SpendLimitInput = z
   .object({
     usageMeterSlug: SafeString.nullish().meta({ description: 'The usage meter to count. Absent: all.' }),
+    creditPoolSlug: SafeString.nullish().meta({
+      description:
+        'The credit pool of which to count what usage draws, in place of a usage meter. The amount is in its unit, and may be ' +
+        'a decimal text.',
+    }),
     label: UsageLabel,
-    amount: amountInput(1),
+    amount: CreditAmountInput,
     ...limitTermsInput,
+  })
+  .refine(({ usageMeterSlug, creditPoolSlug }) => usageMeterSlug == null || creditPoolSlug == null, {
+    path: ['creditPoolSlug'],
+    message: 'must be absent or null where usageMeterSlug is given',
+  })
+  .refine(({ creditPoolSlug, unit }) => creditPoolSlug == null || unit === 'units', {
+    path: ['unit'],
+    message: 'must be units: a limit of a credit pool counts units of the pool',
   })
   .meta({ id: 'SpendLimitInput' });
 export type SpendLimitInput = z.output<typeof SpendLimitInput>;
@@ -111,22 +142,31 @@ export const SpendControls = z.object({ limits: z.array(SpendLimit) });
 export type SpendControls = z.infer<typeof SpendControls>;
 
 /** A stored limit. */
-export interface SpendLimitRow extends Omit<SpendLimit, 'counters' | 'usageMeterSlug'> {
+export interface SpendLimitRow
+  extends Omit<SpendLimit, 'counters' | 'usageMeterSlug' | 'creditPoolId' | 'creditPoolSlug' | 'amount'> {
+  /** In units of the ledger: of a credit pool in its smallest units. `usageMeterId` names the pool. */
+  readonly amount: bigint;
   readonly pricingModelId: string;
   readonly customerId: string;
 }
 
 /** The part of a limit that decides about usage. */
-export type CountedLimit = Omit<SpendLimitRow, 'createdAt' | 'updatedAt' | 'pricingModelId'>;
+export interface CountedLimit extends Omit<SpendLimitRow, 'createdAt' | 'updatedAt' | 'pricingModelId'> {
+  /** The slug of its credit pool. Null or absent: it is of none, or was not read with the usage. */
+  readonly poolSlug?: string | null;
+}
 
 /** The same as usage reads it with its subscription. */
 export interface StoredSpendLimit extends Omit<CountedLimit, 'amount'> {
-  /** A number of JSON, within 2^53-1. */
-  readonly amount: number;
+  /** A whole number as text. */
+  readonly amount: string;
 }
 
-/** The customer, meter and label of a use. */
+/** The customer, meter and label of a use, and what it draws from a credit pool. */
 export interface SpendScope {
+  readonly units: bigint;
+  /** The credit pool that may pay, and the smallest units that it pays; null: none may. */
+  readonly pool: { readonly id: string; readonly drawn: bigint } | null;
   readonly customerId: string;
   readonly usageMeterId: string;
   readonly label: string | null;
@@ -134,11 +174,33 @@ export interface SpendScope {
 
 /** Whether a limit counts this use. */
 export function counts(limit: Pick<SpendLimitRow, 'customerId' | 'usageMeterId' | 'label'>, use: SpendScope): boolean {
+  const subjectId = isOfPool(limit) ? use.pool?.id : use.usageMeterId;
   return (
     limit.customerId === use.customerId &&
-    (limit.usageMeterId ?? use.usageMeterId) === use.usageMeterId &&
+    (limit.usageMeterId ?? subjectId) === subjectId &&
     (limit.label ?? use.label) === use.label
   );
+}
+
+type Subject = Pick<SpendLimitRow, 'usageMeterId'>;
+
+function isOfPool({ usageMeterId }: Subject): boolean {
+  return usageMeterId !== null && isCreditPool(usageMeterId);
+}
+
+/** The part of a use that a limit in units counts. */
+export function unitsOf(limit: Subject, { units, pool }: Pick<SpendScope, 'units' | 'pool'>): bigint {
+  return isOfPool(limit) ? (pool?.drawn ?? 0n) : units;
+}
+
+/** An amount of a limit as the API tells it. */
+export function shownAmount({ usageMeterId }: Subject, amount: bigint): bigint | string {
+  return usageMeterId === null ? amount : amountOf(usageMeterId, amount);
+}
+
+/** The usage meter or credit pool of a limit as the API names it. */
+export function subjectOfLimit({ usageMeterId }: Subject) {
+  return usageMeterId === null ? { usageMeterId } : grantSubject(usageMeterId);
 }
 
 /** The subscription that is used, and its billing period. */
@@ -201,8 +263,11 @@ export function mostAllowed(
 }
 
 /** The name of a limit for people: `100 units of meter calls in a day`. */
-export function nameOfLimit(limit: Pick<CountedLimit, 'amount' | 'unit' | 'period' | 'label'>): string {
-  const unit = limit.unit === 'units' ? 'units' : 'minor units of money';
+export function nameOfLimit(
+  limit: Pick<CountedLimit, 'amount' | 'unit' | 'period' | 'label' | 'usageMeterId' | 'poolSlug'>,
+): string {
+  const ofPool = limit.poolSlug ? ` of credit pool ${limit.poolSlug}` : '';
+  const unit = limit.unit === 'units' ? `units${ofPool}` : 'minor units of money';
   const label = limit.label === null ? '' : ` with label ${limit.label}`;
-  return `${limit.amount} ${unit}${label} in a ${limit.period.replace('_', ' ')}`;
+  return `${shownAmount(limit, limit.amount)} ${unit}${label} in a ${limit.period.replace('_', ' ')}`;
 }

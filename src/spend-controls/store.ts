@@ -4,7 +4,6 @@ import { insertRecords } from '../database/json-records.ts';
 import { newId } from '../database/new-id.ts';
 import type { Work } from '../database/work.ts';
 import type { Instant } from '../kernel/calendar.ts';
-import { maxSafeInteger } from '../kernel/json.ts';
 import type { LimitTerms } from '../pricing/feature.ts';
 import type { Pricing } from '../pricing/pricing.ts';
 import type { CountedPeriod, SpendLimitRow, StoredSpendLimit } from './spend-limit.ts';
@@ -30,6 +29,9 @@ export async function listLimits(work: Work, customerIds: readonly string[]): Pr
   return rows;
 }
 
+// As much as no use reaches, also in smallest units of a pool.
+const noAmount = 10n ** 37n;
+
 /**
  * The limits of subscription `s` and of its customer, as JSON; null: there are none. One of a plan that does not hold now
  * goes on counting: it has its use when it holds again.
@@ -39,7 +41,8 @@ export function limitsOfSubscription(now: Instant) {
     case when s.has_spend_limits then (
       select jsonb_agg(jsonb_build_object('id', l.id, 'customerId', l.customer_id, 'setBy', l.set_by,
                'subscriptionId', l.subscription_id, 'usageMeterId', l.usage_meter_id, 'label', l.label, 'period', l.period,
-               'unit', l.unit, 'amount', coalesce(n.amount, ${sql.lit(maxSafeInteger)}),
+               'unit', l.unit, 'amount', coalesce(n.amount, ${sql.lit(noAmount)})::text,
+               'poolSlug', (select p.slug from credit_pools p where p.environment_id = l.environment_id and p.id = l.usage_meter_id),
                'action', coalesce(n.action, 'notify'), 'thresholds', coalesce(n.thresholds, '[]')) order by l.id)
         from ${presentLimits(now)}
        where l.environment_id = s.environment_id and l.customer_id = s.customer_id

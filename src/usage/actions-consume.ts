@@ -115,8 +115,8 @@ function decideRequest(drafts: readonly Draft[], soFar: SoFar): Decision[] | Pro
 function undo({ draft, counts, pooled, poolUse }: Decision, soFar: SoFar): void {
   soFar.stored.delete(transactionText(draft.event));
   if (!counts) return;
-  soFar.budgets.takeBack(spendUseOf(draft));
   const cost = poolUse === null ? 0n : payOf(poolUse, pooled, soFar, true);
+  soFar.budgets.takeBack(spendUseOf(draft, true, -cost));
   take(draft, { units: -BigInt(draft.event.amount), pooled: -pooled, cost }, soFar);
   if (countsDistinct(draft)) soFar.seen.delete(digestOf(draft));
 }
@@ -211,7 +211,7 @@ function decideConsumption(draft: Draft, soFar: SoFar): Decision | Problem {
   // An event that counts nothing needs no balance, also where that is negative.
   const pooled = units === 0n ? 0n : pooledShare(units, account, pool);
   if (pooled === null) return insufficientBalance(draft, account.balance, unitsPaidBy(pool, units));
-  const use = spendUseOf(draft, counts);
+  const use = spendUseOf(draft, counts, pool === null || pooled === 0n ? 0n : pool.costOf(pooled));
   const beyond = budgets.refusal(use);
   if (beyond !== null) return beyond;
   budgets.add(use, true);

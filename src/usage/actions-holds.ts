@@ -75,7 +75,8 @@ export async function takeHold(work: Work, requested: NewHold, catchUp: CatchUp)
   const pool = poolAccountId === null ? null : poolStateOf(use, accountIn(accounts, poolAccountId).balance, draws);
   const pooled = pooledShare(amount, account, pool);
   if (pooled === null) throw insufficientBalance(draft, balance, unitsPaidBy(pool, amount));
-  const beyond = (await budgetsOf(work, [draft], listHeldUnits)).refusal(spendUseOf(draft));
+  const poolAmount = pooled === 0n || pool === null ? null : pool.costOf(pooled);
+  const beyond = (await budgetsOf(work, [draft], listHeldUnits)).refusal(spendUseOf(draft, true, poolAmount ?? 0n));
   if (beyond !== null) throw beyond;
   if ((await countOpenHolds(work, ledgerAccountId)) >= maxOpenHolds)
     throw new Problem('tooManyHolds', { limit: maxOpenHolds });
@@ -93,7 +94,7 @@ export async function takeHold(work: Work, requested: NewHold, catchUp: CatchUp)
     amount: draft.event.amount,
     pooledAmount: Number(pooled),
     poolAccountId: pooled === 0n ? null : poolAccountId,
-    poolAmount: pooled === 0n || pool === null ? null : pool.costOf(pooled),
+    poolAmount,
     status: 'open',
     settledAmount: null,
     expiresAt: requested.expiresAt,
@@ -103,8 +104,7 @@ export async function takeHold(work: Work, requested: NewHold, catchUp: CatchUp)
   await insertHold(work, hold);
   const after = balance - (amount - pooled);
   const held = new Map([[ledgerAccountId, { balance: after }]]);
-  if (poolAccountId !== null && pool !== null)
-    held.set(poolAccountId, { balance: pool.balance - (hold.poolAmount ?? 0n) });
+  if (poolAccountId !== null && pool !== null) held.set(poolAccountId, { balance: pool.balance - (poolAmount ?? 0n) });
   await publishFallen(work, draft, { poolAccountId, before: accounts, after: held });
   return answerOf(work, hold, after);
 }
@@ -243,8 +243,8 @@ async function record(work: Work, draft: Draft): Promise<UsageEvent> {
   const earlier = await storeEvents(work, [draft], booking);
   if (earlier.size > 0) throw new Problem('holdTransactionTaken', { id: draft.event.transactionId });
   const counted = new Set([draft]);
-  await bookEvents(work, [draft], { booking, counted, isWatched: false });
-  const beyond = await countSpending(work, [draft], counted);
+  const drawn = await bookEvents(work, [draft], { booking, counted, isWatched: false });
+  const beyond = await countSpending(work, [draft], { counted, drawn });
   return told(draft, beyond);
 }
 

@@ -40,6 +40,7 @@ import {
   draftsOf,
   isAtPrice,
   isLimited,
+  isLimitedByPool,
   isMeasured,
   mergePaid,
   seriesOf,
@@ -122,8 +123,8 @@ async function recordInTransaction(
   refuseTaken(drafted, earlier);
   const added = drafts.filter(({ event }) => !earlier.has(event.id));
   const counted = await countedOf(work, added);
-  await bookEvents(work, added, { booking, counted, cache: using.cache });
-  const beyond = await countSpending(work, added, counted);
+  const drawn = await bookEvents(work, added, { booking, counted, cache: using.cache });
+  const beyond = await countSpending(work, added, { counted, drawn });
   const measured = added.filter(isMeasured);
   await measureEvents(work, measured);
   await askForThresholdChecks(work, thresholdsOf(measured));
@@ -183,12 +184,12 @@ export function budgetsOf(work: Work, drafts: readonly Draft[], listHeld: ListHe
 export async function countSpending(
   work: Work,
   added: readonly Draft[],
-  counted: ReadonlySet<Draft>,
+  { counted, drawn }: { readonly counted: ReadonlySet<Draft>; readonly drawn: ReadonlyMap<Draft, bigint> },
 ): Promise<ReadonlySet<Draft>> {
   const limited = added.filter((draft) => isLimited(draft) && counted.has(draft));
   if (limited.length === 0) return new Set();
   const budgets = await budgetsOf(work, limited, null);
-  const beyond = limited.filter((draft) => budgets.add(spendUseOf(draft), false));
+  const beyond = limited.filter((draft) => budgets.add(spendUseOf(draft, true, drawn.get(draft)), false));
   await store.markBeyondLimit(work, beyond);
   await budgets.save(work);
   return new Set(beyond);
@@ -455,16 +456,31 @@ function lockedIn(accounts: ReadonlyMap<string, LockedBalance>, id: string): Loc
 
 /**
  * Books stored events, of which those in `counted` count, and publishes which balances fell below the thresholds of their
- * meters and credit pools. With `isWatched` false it publishes none.
+ * meters and credit pools. With `isWatched` false it publishes none. Returns what events drew from credit pools that a spend
+ * limit counts.
  */
 export async function bookEvents(
   work: Work,
   added: readonly Draft[],
   { booking, counted, isWatched = true, cache }: Booked,
-): Promise<void> {
+): Promise<ReadonlyMap<Draft, bigint>> {
   const sums = sumUp(added, (draft) => counted.has(draft), work.now);
   const draws = await payAtPrices(work, sums, cache);
+  const alone = sums.flatMap(({ parts }) =>
+    parts.flatMap((part) => {
+      const own = added[part.position];
+      if (own === undefined || !isLimitedByPool(own)) return [];
+      part.entryId = newId('ledgerEntry');
+      return { own, entryId: part.entryId, accountId: seriesOf(own).ledgerAccountId };
+    }),
+  );
   const fallen = await store.bookUsage(work, sums, { booking, isWatched });
   await draws.save(work);
   await publishLowBalances(work, fallen);
+  const drawn = await store.listDrawn(
+    work,
+    [...new Set(alone.map(({ accountId }) => accountId))],
+    alone.map(({ entryId }) => entryId),
+  );
+  return new Map(alone.map(({ own, entryId }) => [own, drawn.get(entryId) ?? 0n]));
 }

@@ -78,15 +78,20 @@ export async function countOpenHolds(work: Work, ledgerAccountId: string): Promi
 
 /** The units that open holds of these customers set aside. They stay the same while the counters of limits are locked. */
 export async function listHeldUnits(work: Work, customerIds: readonly string[]): Promise<HeldUnits[]> {
-  const { rows } = await sql<HeldUnits>`
-    select s.customer_id, a.subscription_id, a.usage_meter_id, h.label, h.price_id, sum(h.amount) as units
+  const { rows } = await sql<Omit<HeldUnits, 'pool'> & { poolId: string | null; drawn: bigint | null }>`
+    select s.customer_id, a.subscription_id, a.usage_meter_id, h.label, h.price_id, sum(h.amount) as units,
+           p.usage_meter_id as pool_id, sum(h.pool_amount) as drawn
       from subscriptions s
       join ledger_accounts a on a.environment_id = s.environment_id and a.subscription_id = s.id
       join usage_holds h on h.environment_id = a.environment_id and h.ledger_account_id = a.id
        and h.status = 'open' and h.expires_at > ${work.now}::bigint
+      left join ledger_accounts p on p.environment_id = h.environment_id and p.id = h.pool_account_id
      where s.environment_id = ${work.environmentId} and s.customer_id = any(${textArray(customerIds)}::text[])
-     group by 1, 2, 3, 4, 5`.execute(work.db);
-  return rows;
+     group by 1, 2, 3, 4, 5, p.usage_meter_id`.execute(work.db);
+  return rows.map(({ poolId, drawn, ...row }) => ({
+    ...row,
+    pool: poolId === null ? null : { id: poolId, drawn: drawn ?? 0n },
+  }));
 }
 
 /** Records expired holds of an account and returns what they set aside. */

@@ -323,7 +323,7 @@ function bookingArrays({ usages, rollUps }: BookingOrder, isWatched: boolean): R
     ${idColumn(parts, ({ rate }) => rate?.creditPoolId ?? null)}::text[],
     ${idColumn(parts, ({ rate }) => rate?.unitCost ?? null)}::numeric[],
     ${idColumn(parts, ({ rate }) => (isWatched ? (rate?.lowBalanceThreshold ?? null) : null))}::numeric[],
-    ${idColumn(parts, () => newId('ledgerEntry'))}::text[],
+    ${idColumn(parts, ({ entryId }) => entryId ?? newId('ledgerEntry'))}::text[],
     ${idColumn(parts, () => newId('ledgerEntry'))}::text[]`;
 }
 
@@ -333,6 +333,20 @@ function paidArrays(parts: readonly UsagePart[]): RawBuilder<unknown> {
   return sql`
     ${idColumn(parts, ({ paid }) => paid?.units ?? 0n)}::numeric[],
     ${idColumn(parts, ({ paid }) => paid?.amount ?? null)}::numeric[]`;
+}
+
+/** The smallest units that booked usage of this unit of work took from credit pools, by the id of its entry. */
+export async function listDrawn(
+  work: Work,
+  accountIds: readonly string[],
+  entryIds: readonly string[],
+): Promise<ReadonlyMap<string, bigint>> {
+  if (entryIds.length === 0) return new Map();
+  const { rows } = await sql<{ id: string; drawn: bigint }>`
+    select id, coalesce(pool_amount, amount * pool_unit_cost) as drawn from ledger_entries
+     where environment_id = ${work.environmentId} and ledger_account_id = any(${textArray(accountIds)}::text[])
+       and created_at >= ${work.now}::bigint and id = any(${textArray(entryIds)}::text[])`.execute(work.db);
+  return new Map(rows.map(({ id, drawn }) => [id, drawn]));
 }
 
 /**

@@ -53,16 +53,22 @@ test('the uses of an account are in parts, one for each stretch of events of one
     { creditPoolId: 'pool', unitCost: 5n },
   ];
   const rated = (of: FoundSeries, poolRate: unknown, amount: number) =>
-    ({ ...draft(of, amount), price: { ofEvents: 'none', poolRates: {} }, poolRate }) as unknown as Draft;
+    ({
+      ...draft(of, amount),
+      price: { ofEvents: 'none', poolRates: {} },
+      subscription: {},
+      poolRate,
+    }) as unknown as Draft;
   const drafts = [rated(found, small, 1), rated(found, small, 2), rated(found, large, 4), rated(other, small, 8)];
+  const plain = { events: 0n, ownAmount: 0n, paid: null, isLimited: false };
   assert.deepEqual(
     sumUp(drafts, () => true, now).map(({ parts }) => parts),
     [
       [
-        { position: 0, rate: small, units: 3n },
-        { position: 2, rate: large, units: 4n },
+        { position: 0, rate: small, units: 3n, ...plain },
+        { position: 2, rate: large, units: 4n, ...plain },
       ],
-      [{ position: 3, rate: small, units: 8n }],
+      [{ position: 3, rate: small, units: 8n, ...plain }],
     ],
   );
 });

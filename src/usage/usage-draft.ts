@@ -216,13 +216,23 @@ export function isLimited({ subscription, price }: Draft): boolean {
   return subscription.spendLimits !== null && !price.isMeasured;
 }
 
-/** The use that spend limits count; one that does not count uses nothing. */
-export function spendUseOf({ event, subscription, price }: Draft, isCounted = true): SpendUse {
+/** Whether a spend limit counts what the event draws from a credit pool. */
+export function isLimitedByPool({ subscription: { spendLimits }, poolRate }: Draft): boolean {
+  return poolRate !== null && spendLimits?.some((limit) => limit.usageMeterId === poolRate.creditPoolId) === true;
+}
+
+/** The use that spend limits count; one that does not count uses nothing. `poolAmount`: that of its credit pool. */
+export function spendUseOf(
+  { event, subscription, price, poolRate }: Draft,
+  isCounted = true,
+  poolAmount = 0n,
+): SpendUse {
   const { customerId, usageMeterId, priceId, billingPeriodId, label = null } = event;
   const [periodStart, periodEnd] = [subscription.currentBillingPeriodStart, subscription.currentBillingPeriodEnd];
   const hasEvents = isCounted && price.ofEvents !== 'none';
   return {
     ...{ customerId, usageMeterId, priceId, label },
+    pool: poolRate && { id: poolRate.creditPoolId, drawn: poolAmount },
     subscription: { id: subscription.id, billingPeriodId, periodStart, periodEnd },
     units: isCounted ? BigInt(event.amount) : 0n,
     events: hasEvents ? 1n : 0n,
@@ -267,6 +277,10 @@ export interface UsagePart {
   /** Parts of an account are numbered in the order in which they came. */
   readonly position: number;
   readonly rate: PoolRate | null;
+  /** Whether a spend limit counts what it draws: it is of one event then. */
+  readonly isLimited: boolean;
+  /** The id of its ledger entry; absent: any. */
+  entryId?: string;
   units: bigint;
   /** At a price with an amount for each event: that of its one event. Else 0. */
   readonly events: bigint;
@@ -303,8 +317,10 @@ export function sumUp(drafts: readonly Draft[], counts: (draft: Draft) => boolea
     const ownAmount = hasEvents ? fineAmount(event.price ?? '0') : 0n;
     sum.events += events;
     sum.ownAmount += ownAmount;
-    if (units > 0n && price.poolRates !== null)
-      addToParts(sum, { position, rate: draft.poolRate, units, events, ownAmount, paid: null }, latest);
+    if (units > 0n && price.poolRates !== null) {
+      const part = { position, rate: draft.poolRate, units, events, ownAmount, paid: null };
+      addToParts(sum, { ...part, isLimited: isLimitedByPool(draft) }, latest);
+    }
     const hourOfEvent = hourOf(event.usageDate);
     if (hourOfEvent === hour) {
       sum.hourUnits += units;
@@ -333,8 +349,8 @@ function addToParts(
   const { subscriptionId, usageMeterId } = sum.draft.event;
   const account = `${subscriptionId} ${usageMeterId}`;
   const before = latest.get(account);
-  // A pool that draws at the price pays for such an event or does not.
-  const isAlone = part.events > 0n && isAtPrice(part.rate);
+  // A pool that draws at the price pays for an event with an amount of its own or does not.
+  const isAlone = part.isLimited || (part.events > 0n && isAtPrice(part.rate));
   if (before?.sum === sum && before.part.rate === part.rate && !isAlone) {
     before.part.units += part.units;
     return;
@@ -348,7 +364,7 @@ export function mergePaid(parts: readonly UsagePart[]): UsagePart[] {
   const merged: UsagePart[] = [];
   for (const part of parts) {
     const first = merged.find(({ rate }) => rate === part.rate);
-    if (first?.paid?.amount == null || part.paid?.amount == null) {
+    if (part.isLimited || first?.paid?.amount == null || part.paid?.amount == null) {
       merged.push({ ...part });
       continue;
     }

@@ -326,6 +326,123 @@ test('64 consumers of two meters against a pool that pays for 32 uses: 32 pass',
   await assertSound(app);
 });
 
+/** Sets limits of the pool for a user, and answers what the controls say of them. */
+async function limit(user: Body, limits: object[], field = 'limits'): Promise<Body[]> {
+  const { spendControls } = await app.put(`/customers/${user.externalId}/spend-controls`, {
+    spendControls: { [field]: limits.map((each) => ({ creditPoolSlug: 'ai', period: 'day', ...each })) },
+  });
+  return spendControls.limits;
+}
+const readLimits = async (user: Body): Promise<Body[]> =>
+  (await app.get(`/customers/${user.externalId}/spend-controls`)).spendControls.limits;
+
+test('64 consumers of two meters against a limit of a pool that fits 16 uses: 16 pass', async () => {
+  const user = await newUser();
+  await user.grant(100);
+  await limit(user, [{ amount: '16' }]);
+  const answers = await Promise.all(
+    Array.from({ length: 64 }, (_, index) =>
+      index % 2 === 0 ? user.consume('tokens', 2000) : user.consume('seconds', 60),
+    ),
+  );
+  assert.equal(answers.filter(({ status }) => status === 200).length, 16);
+  const refused = answers.find(({ status }) => status === 402)?.body;
+  assert.equal(refused?.reason, 'spend_limit_reached');
+  assert.match(String(refused?.message), /spend limit of 16 units of credit pool ai in a day: 0 of it remains/);
+  const { spendLimit } = refused as Body;
+  assert.deepEqual(
+    [spendLimit.usageMeterId, spendLimit.creditPoolId, spendLimit.usedAmount, spendLimit.remainingAmount],
+    [null, pool.id, '16', '0'],
+  );
+  assert.equal(await user.balance(), '84');
+  await assertSound(app);
+});
+
+test('a limit of a pool counts what is drawn, to the smallest unit, with labels, and flags plain events', async () => {
+  const user = await newUser();
+  await app.post('/subscriptions', { customerId: user.customerId, priceSlug: 'pro-monthly' });
+  await user.grant('3.5');
+  const [inAll, ofAgent] = await limit(user, [
+    { amount: 2, thresholds: [50] },
+    { amount: '0.5', label: 'agent', period: 'week', thresholds: [] },
+  ]);
+  assert.deepEqual(
+    [inAll?.amount, inAll?.creditPoolSlug, inAll?.usageMeterId, ofAgent?.amount],
+    ['2', 'ai', null, '0.5'],
+  );
+  // The 10 tokens of the plan are not drawn from the pool.
+  assert.equal((await user.consume('tokens', 10)).status, 200);
+  assert.equal((await user.consume('seconds', 31, { label: 'agent' })).status, 402);
+  assert.equal((await user.consume('seconds', 20, { label: 'agent' })).status, 200);
+  const used = async () => (await readLimits(user)).map(({ counters }) => counters[0]?.usedAmount ?? null);
+  assert.deepEqual(await used(), ['0.333333333333', '0.333333333333']);
+  // 10, 10 and 10 seconds: the first fills the limit of the agent, and the others go beyond it.
+  const bulk = await user.record(
+    ...[1, 2, 3].map(() => user.event('seconds', 10, { label: 'agent' })),
+    user.event('tokens', 2000),
+  );
+  assert.deepEqual(
+    bulk.usageEvents.map(({ beyondLimit }: Body) => beyondLimit ?? false),
+    [false, true, true, false],
+  );
+  assert.deepEqual(await used(), ['1.833333333333', '0.833333333333']);
+  const events = async (type: string) =>
+    (await app.get(`/events?type=${type}&objectId=${user.customerId}&order=asc`)).data.map(({ payload }: Body) => [
+      payload.spendLimit.amount,
+      payload.spendLimit.usedAmount,
+      payload.spendLimit.creditPoolId,
+    ]);
+  assert.deepEqual(await events('usage_threshold.reached'), [['2', '1.833333333333', pool.id]]);
+  assert.deepEqual((await events('spend_limit.reached')).length, 1);
+  // A hold sets aside, and is refused beyond the limit: 10 seconds are left.
+  const expiresAt = (await app.get('/test-clock')).testClock.now + 60_000;
+  const hold = { customerExternalId: user.externalId, usageMeterSlug: 'seconds', expiresAt };
+  assert.equal((await app.request('POST', '/holds', { hold: { ...hold, amount: 11 } })).status, 402);
+  const { hold: taken } = await app.post('/holds', { hold: { ...hold, amount: 10 } });
+  assert.equal((await user.consume('seconds', 1)).status, 402);
+  await app.post(`/holds/${taken.id}/settle`, { amount: 4 });
+  assert.equal((await user.consume('seconds', 6)).status, 200);
+  assert.equal((await user.consume('seconds', 1)).status, 402);
+  assert.deepEqual((await used())[0], '2');
+  // What the pool does not pay for is overage, and no use of the pool.
+  await user.record(user.event('seconds', 120));
+  assert.deepEqual([await user.balance(), (await used())[0]], ['0', '3.5']);
+  await assertSound(app);
+});
+
+test('a limit of a pool begins again, may be lowered by the customer, and is refused by its field', async () => {
+  const user = await newUser();
+  await user.grant(10);
+  await limit(user, [{ amount: '1.5' }]);
+  const set = (field: string, change: object) =>
+    app.request('PUT', `/customers/${user.externalId}/spend-controls`, {
+      spendControls: { [field]: [{ creditPoolSlug: 'ai', period: 'day', amount: 1, ...change }] },
+    });
+  const wrong = async (field: string, change: object) => (await set(field, change)).body.issues[0].message;
+  assert.match(await wrong('limits', { usageMeterSlug: 'tokens' }), /must be absent or null where usageMeterSlug is/);
+  assert.match(await wrong('limits', { unit: 'money' }), /must be units: a limit of a credit pool/);
+  assert.match(await wrong('limits', { amount: '0' }), /must be a whole number of units, or for a pool/);
+  assert.match(
+    await wrong('limits', { creditPoolSlug: null, amount: '1.5' }),
+    /must be a whole number of units of a usage meter/,
+  );
+  assert.equal((await set('limits', { creditPoolSlug: 'none' })).body.reason, 'credit_pool_not_found');
+  assert.match(await wrong('ownLimits', { amount: '1.6' }), /must be at most 1.5, which the seller allows/);
+  await limit(user, [{ amount: '0.5' }], 'ownLimits');
+  assert.equal((await user.consume('seconds', 31)).status, 402);
+  assert.equal((await user.consume('seconds', 30)).status, 200);
+  await limit(user, [], 'ownLimits');
+  assert.equal((await user.consume('seconds', 61)).status, 402);
+  assert.equal((await user.consume('seconds', 60)).status, 200);
+  const [present] = await readLimits(user);
+  const { resetsAt } = present?.counters[0] ?? {};
+  const before = (await app.get('/test-clock')).testClock.now;
+  await app.setClock(resetsAt);
+  assert.equal((await user.consume('seconds', 90)).status, 200);
+  assert(resetsAt > before);
+  await assertSound(app);
+});
+
 test('a new rate is for later usage, and an update without pools leaves them', async () => {
   const user = await newUser();
   await user.grant(10);

@@ -406,6 +406,23 @@ export const ledgerCorruptions: readonly Corruption[] = [
     breaks: ['spendCountersAddUp'],
   },
   {
+    fault: 'a limit of a credit pool has not counted what a user drew from it',
+    statements: [
+      ...poolOfUsers(3),
+      "update ledger_transactions set type = 'usage_event_processed', source_id = '9000000000' where id = (select min(id) from ledger_transactions)",
+      `insert into spend_limits (environment_id, id, pricing_model_id, customer_id, set_by, usage_meter_id, period, unit, amount, action,
+              thresholds, booked_before, created_at, updated_at)
+       select a.environment_id, '${newId('spendLimit')}', a.pricing_model_id, s.customer_id, 'seller', '${poolId}', 'billing_period', 'units', 10,
+              'notify', '{}', 0, a.created_at, a.created_at
+         from ledger_accounts a join subscriptions s on s.environment_id = a.environment_id and s.id = a.subscription_id where a.used = 5`,
+      `insert into spend_counters (environment_id, pricing_model_id, spend_limit_id, period_key)
+       select l.environment_id, l.pricing_model_id, l.id, a.subscription_id
+         from spend_limits l join ledger_accounts a on a.environment_id = l.environment_id and a.used = 5
+        where l.usage_meter_id = '${poolId}'`,
+    ],
+    breaks: ['usageIsBookedWithItsEvents', 'poolLimitsCountWhatIsDrawn'],
+  },
+  {
     fault: 'a use that had to fit into a spend limit went beyond it',
     statements: [
       'alter table spend_counters drop constraint spend_counters_within_limit',

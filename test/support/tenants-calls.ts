@@ -471,6 +471,8 @@ const tenantCalls: Readonly<Record<string, readonly CallOf[]>> = {
   'PUT /customers/{externalId}/spend-controls': [
     (w: TenantWorld) => ({ limits: [{ usageMeterSlug: w.callsMeterSlug, period: 'day', amount }] }),
     (w: TenantWorld) => ({ ownLimits: [{ usageMeterSlug: w.callsMeterSlug, period: 'day', amount }] }),
+    (w: TenantWorld) => ({ limits: [{ creditPoolSlug: w.poolSlug, period: 'day', amount }] }),
+    (w: TenantWorld) => ({ ownLimits: [{ creditPoolSlug: w.poolSlug, period: 'day', amount }] }),
     (w: TenantWorld) => ({
       autoTopUp: { priceSlug: w.unitsPriceSlug, below: 1, quantity: 1, maximumAmountPerMonth: 1000 },
     }),

@@ -40,6 +40,7 @@ export function SpendControls(props: ControlsOf) {
   const { customer } = props;
   const may = useMay('customers:write') && !customer.archived;
   const [opened, setOpened] = useState<'limits' | 'topUp' | null>(null);
+  const pools = usePools(customer);
   const { data } = useQuery(read('customers', 'getSpendControls', referenceOf(customer)));
   if (data === undefined) return null;
   const controls = data.spendControls;
@@ -56,7 +57,7 @@ export function SpendControls(props: ControlsOf) {
         {controls.limits.length === 0 ? (
           <p className="quiet">None. A limit refuses or reports use beyond an amount in a period.</p>
         ) : (
-          <Facts facts={controls.limits.map((limit) => limitFact(limit, props))} />
+          <Facts facts={controls.limits.map((limit) => limitFact(limit, { ...props, pools }))} />
         )}
       </Section>
       <Section title="Automatic top-up" aside={change('topUp', 'Change the automatic top-up')}>
@@ -68,34 +69,51 @@ export function SpendControls(props: ControlsOf) {
   );
 }
 
-function amountText(amount: number, unit: SpendLimit['unit'], currency: string): string {
-  return unit === 'money' ? moneyText(amount, currency) : countText(amount);
+function amountText(amount: number | string, unit: SpendLimit['unit'], currency: string): string {
+  return unit === 'money' ? moneyText(Number(amount), currency) : countText(amount);
+}
+
+/** The credit pools of the pricing model of a customer. */
+function usePools({ pricingModelId }: Customer) {
+  return useQuery(read('creditPools', 'list', { pricingModelId, limit: 100 })).data?.data ?? [];
+}
+
+interface LimitOf extends ControlsOf {
+  readonly pools: ReturnType<typeof usePools>;
 }
 
 function limitFact(
-  { id, setBy, usageMeterId, label, period, amount, unit, action, counters }: SpendLimit,
-  of: ControlsOf,
+  { id, setBy, usageMeterId, creditPoolId, label, period, amount, unit, action, counters }: SpendLimit,
+  { billing, pools, currency }: LimitOf,
 ) {
-  const meter = of.billing.pricingModel.usageMeters.find((each) => each.id === usageMeterId);
-  const name = [meter?.name ?? 'All meters', label && `(${label})`].filter(Boolean).join(' ');
-  const used = Math.max(0, ...counters.map(({ usedAmount }) => usedAmount));
+  const subject = [...billing.pricingModel.usageMeters, ...pools].find(
+    (each) => each.id === (creditPoolId ?? usageMeterId),
+  );
+  const name = [subject?.name ?? 'All meters', label && `(${label})`].filter(Boolean).join(' ');
+  const used = counters.reduce<number | string>(
+    (most, { usedAmount }) => (Number(usedAmount) > Number(most) ? usedAmount : most),
+    0,
+  );
   const resetsAt = counters[0]?.resetsAt ?? null;
-  const text = `${amountText(used, unit, of.currency)} of ${amountText(amount, unit, of.currency)}`;
+  const text = `${amountText(used, unit, currency)} of ${amountText(amount, unit, currency)}`;
   return [
     `${name}, ${periods[period].toLowerCase()}`,
     <div key={id} className="capacity">
       {text}, {setters[setBy]}
       {action === 'notify' && ', only notifies'}
       {resetsAt !== null && `, begins again on ${dateText(resetsAt)}`}
-      <Progress value={Math.min(100, (used / amount) * 100)} size="sm" mt={6} aria-label={`${name}: ${text}`} />
+      <Progress
+        value={Math.min(100, (Number(used) / Number(amount)) * 100)}
+        size="sm"
+        mt={6}
+        aria-label={`${name}: ${text}`}
+      />
     </div>,
   ] as const;
 }
 
 function TopUp({ controls: { autoTopUp }, customer, billing, currency }: Omit<DialogProps, 'onClose'>) {
-  const { data: pools } = useQuery(
-    read('creditPools', 'list', { pricingModelId: customer.pricingModelId, limit: 100 }),
-  );
+  const pools = usePools(customer);
   if (autoTopUp === null) return <p className="quiet">None. It buys credits when a balance falls below a line.</p>;
   const {
     usageMeterId,
@@ -108,7 +126,7 @@ function TopUp({ controls: { autoTopUp }, customer, billing, currency }: Omit<Di
     amountThisMonth,
     stoppedAt,
   } = autoTopUp;
-  const subjects = [...billing.pricingModel.usageMeters, ...(pools?.data ?? [])];
+  const subjects = [...billing.pricingModel.usageMeters, ...pools];
   const subject = subjects.find(({ id }) => id === (creditPoolId ?? usageMeterId));
   return (
     <Facts
@@ -133,16 +151,26 @@ const call = (input: Change, options: Parameters<typeof api.customers.updateSpen
 const newLimit: SpendLimitInput = { period: 'month', amount: 1000, unit: 'units', action: 'block' };
 
 function LimitsDialog({ customer, billing, currency, controls, onClose }: DialogProps) {
+  const pools = usePools(customer);
   const [limits, setLimits] = useState<readonly SpendLimitInput[]>(
     controls.limits
       .filter(({ setBy }) => setBy === 'seller')
-      .map(({ usageMeterSlug, label, period, amount, unit, action, thresholds }) => {
-        return { usageMeterSlug, label, period, amount, unit, action, thresholds };
+      .map(({ usageMeterSlug, creditPoolSlug, label, period, amount, unit, action, thresholds }) => {
+        return {
+          usageMeterSlug,
+          creditPoolSlug: creditPoolSlug ?? null,
+          label,
+          period,
+          amount,
+          unit,
+          action,
+          thresholds,
+        };
       }),
   );
   const change = (index: number, next: Partial<SpendLimitInput>) =>
     setLimits(limits.map((limit, at) => (at === index ? { ...limit, ...next } : limit)));
-  const isComplete = limits.every(({ amount }) => amount > 0);
+  const isComplete = limits.every(({ amount }) => Number(amount) > 0);
   return (
     <ChangeDialog<Change, { spendControls: Controls }>
       title="Spend limits"
@@ -157,7 +185,8 @@ function LimitsDialog({ customer, billing, currency, controls, onClose }: Dialog
         },
         ...spendControls.limits
           .filter(
-            ({ action, counters, amount }) => action === 'block' && counters.some((each) => each.usedAmount >= amount),
+            ({ action, counters, amount }) =>
+              action === 'block' && counters.some((each) => Number(each.usedAmount) >= Number(amount)),
           )
           .map(({ amount, unit, period }) => ({
             text: `${amountText(amount, unit, currency)} in ${periods[period].toLowerCase()} is used already: more is refused.`,
@@ -175,6 +204,7 @@ function LimitsDialog({ customer, billing, currency, controls, onClose }: Dialog
               <LimitFields
                 limit={limit}
                 billing={billing}
+                pools={pools}
                 currency={currency}
                 onChange={(next) => change(index, next)}
               />
@@ -188,22 +218,29 @@ function LimitsDialog({ customer, billing, currency, controls, onClose }: Dialog
   );
 }
 
-interface LimitFieldsProps extends Pick<ControlsOf, 'billing' | 'currency'> {
+interface LimitFieldsProps extends Pick<LimitOf, 'billing' | 'pools' | 'currency'> {
   readonly limit: SpendLimitInput;
   readonly onChange: (next: Partial<SpendLimitInput>) => void;
 }
 
-function LimitFields({ limit, billing, currency, onChange }: LimitFieldsProps) {
-  const { usageMeterSlug = null, label, period, amount, unit = 'units', action = 'block' } = limit;
+function LimitFields({ limit, billing, pools, currency, onChange }: LimitFieldsProps) {
+  const { usageMeterSlug = null, creditPoolSlug, label, period, amount, unit = 'units', action = 'block' } = limit;
   return (
     <>
       <Select
-        label="Meter"
+        label="Meter or pool"
         placeholder="All"
         clearable
-        data={billing.pricingModel.usageMeters.map(({ slug, name }) => ({ value: slug, label: name }))}
-        value={usageMeterSlug}
-        onChange={(slug) => onChange({ usageMeterSlug: slug })}
+        data={[
+          ...billing.pricingModel.usageMeters.map(({ slug, name }) => ({ value: `meter ${slug}`, label: name })),
+          ...pools.map(({ slug, name }) => ({ value: `pool ${slug}`, label: name })),
+        ]}
+        value={creditPoolSlug ? `pool ${creditPoolSlug}` : usageMeterSlug && `meter ${usageMeterSlug}`}
+        onChange={(chosen) => {
+          const [, kind, slug = null] = /^(meter|pool) (.*)$/s.exec(chosen ?? '') ?? [];
+          if (kind === 'pool') onChange({ usageMeterSlug: null, creditPoolSlug: slug, unit: 'units' });
+          else onChange({ usageMeterSlug: slug, creditPoolSlug: null, amount: Math.ceil(Number(amount)) });
+        }}
       />
       <TextInput
         label="Label"
@@ -216,15 +253,16 @@ function LimitFields({ limit, billing, currency, onChange }: LimitFieldsProps) {
         <AmountInput
           label="Most"
           currency={currency}
-          value={amount}
+          value={Number(amount)}
           onChange={(most) => onChange({ amount: most ?? 0 })}
         />
       ) : (
-        <WholeField label="Most" min={1} value={amount} onChange={(most) => onChange({ amount: most ?? 0 })} />
+        <WholeField label="Most" min={1} value={Number(amount)} onChange={(most) => onChange({ amount: most ?? 0 })} />
       )}
       <Select
         label="Of"
         data={choices(Object.keys(units), units)}
+        disabled={Boolean(creditPoolSlug)}
         value={unit}
         onChange={(next) => onChange({ unit: next === 'money' ? 'money' : 'units' })}
       />
