@@ -35,7 +35,8 @@ export async function postUsage(work: Work, postings: readonly Posting[]): Promi
       ${none}::numeric[],
       ${column(() => 0)}::numeric[], ${column(() => 0)}::numeric[],
       '{}'::bigint[], '{}'::bigint[], '{}'::numeric[], '{}'::bigint[], '{}'::text[],
-      '{}'::integer[], '{}'::numeric[], '{}'::text[], '{}'::numeric[], '{}'::text[], '{}'::text[])`.execute(work.db);
+      '{}'::integer[], '{}'::numeric[], '{}'::text[], '{}'::numeric[], '{}'::numeric[], '{}'::text[], '{}'::text[],
+      null::numeric[], null::numeric[])`.execute(work.db);
   return transactionId;
 }
 
