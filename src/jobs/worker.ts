@@ -40,6 +40,12 @@ const freeJobsOfTheDead = `
   select graphile_worker.force_unlock_workers(array_agg(id)) from locked
    where pg_try_advisory_xact_lock($1, hashtext(id)) having count(*) > 0`;
 
+// A job that is added again while it runs is another job, and the running one has no attempt left. When its worker dies, only
+// its lost key and the lack of an error say that it did not fail. It runs again, because no one knows how far it came.
+const runReplacedJobs = `
+  select graphile_worker.reschedule_jobs(array_agg(id), run_at => now(), attempts => 0) from graphile_worker._private_jobs
+   where key is null and locked_at is null and attempts >= max_attempts and last_error is null having count(*) > 0`;
+
 /**
  * Marks the workers of this process as alive, by locks that end with their connection. Returns the jobs of dead workers
  * to the queue, which would otherwise keep them for hours. Two processes may both free a dead worker's jobs; tasks
@@ -77,6 +83,7 @@ class LivingWorkers {
   async freeJobsOfTheDead(): Promise<void> {
     // Our own workers are alive even while the connection with their locks is lost.
     await this.#pool.query(freeJobsOfTheDead, [workerLockSpace, [...this.#alive]]);
+    await this.#pool.query(runReplacedJobs);
   }
 
   async stop(): Promise<void> {
