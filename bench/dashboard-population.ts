@@ -35,6 +35,7 @@ const alsoIds: Readonly<Record<string, readonly string[]>> = {
   ledger_entries: ['ledger_transaction_id', 'ledger_account_id', 'billing_period_id', 'usage_credit_id'],
 };
 const varied: Readonly<Record<string, readonly string[]>> = {
+  credit_notes: ['credit_note_number'],
   customers: ['external_id', 'email', 'name', 'invoice_number_base'],
   invoices: ['invoice_number'],
   payments: ['receipt_number', 'processor_reference'],
@@ -56,7 +57,7 @@ async function tablesOfCustomers(client: pg.Client): Promise<Table[]> {
               where c.contype = 'f' and c.conrelid = t.oid and a.attnum = c.conkey[2] limit 1)) order by a.attnum) as columns
       from pg_class t
       join pg_attribute a on a.attrelid = t.oid and a.attnum > 0 and not a.attisdropped and a.attgenerated = ''
-     where t.relnamespace = 'public'::regnamespace and t.relkind = 'r' and t.relname <> all($1)
+     where t.relnamespace = 'public'::regnamespace and t.relkind in ('r', 'p') and t.relname <> all($1)
      group by t.oid, t.relname
     having bool_or(a.attname = 'environment_id')
      order by t.relname`,
@@ -84,10 +85,10 @@ function copyOf({ name, columns }: Table): string {
   return copied.join(', ');
 }
 
-/** Ids of another form: events are stored without their prefix, and the audit log has the number of a connection. */
+/** Ids of another form: events are stored without their prefix, and the audit log has the numbers of a connection and a row. */
 const ids: Readonly<Record<string, string>> = {
   usage_events: `overlay(t.id placing lpad(n::text, 5, '0') from 9)`,
-  audit_log: `overlay(t.id placing lpad(n::text, 6, '0') from 21)`,
+  audit_log: `t.id || lpad(n::text, 6, '0')`,
 };
 
 export interface Population {

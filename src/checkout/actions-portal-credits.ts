@@ -19,18 +19,17 @@ import type {
 } from './portal-view.ts';
 
 /** The meters that credits can be on, and the credit pools. */
-async function listSubjects(work: Work, { pricingModelId }: CustomerRow): Promise<NamedSubject[]> {
+export async function listSubjects(work: Work, { pricingModelId }: CustomerRow): Promise<NamedSubject[]> {
   const meters = (await listUsageMeters(work, [pricingModelId])).filter((meter) => !isMeasured(meter));
   return [...meters.map((meter) => ({ ...meter, unit: null })), ...(await listCreditPools(work, [pricingModelId]))];
 }
 
-/** The credits of a customer and their use, and the limits and top-ups that it controls itself. */
+/** The credits of a customer on these meters and pools, and their use. */
 export async function readCredits(
   work: Work,
   customer: CustomerRow,
-  subscriptions: readonly PortalSubscription[],
+  { subscriptions, subjects }: { subscriptions: readonly PortalSubscription[]; subjects: readonly NamedSubject[] },
 ): Promise<{ readonly credits: PortalCredits[]; readonly usage: PortalUsage[] }> {
-  const subjects = await listSubjects(work, customer);
   const found = new Map(
     (await listCreditsOfCustomer(work, customer.id, null)).map((each) => [each.usageMeterId, each]),
   );
@@ -38,10 +37,11 @@ export async function readCredits(
     const perPeriod = subscriptions.reduce((sum, each) => sum + givenBy(each, subject.id), 0n);
     const each = found.get(subject.id);
     if (each === undefined) return [];
-    const { granted, paid, held, owed, expiresAt, expiring } = each;
+    const { granted, paid, begun, held, owed, expiresAt, expiring } = each;
     if (perPeriod === 0n && granted === 0n && paid === 0n && held === 0n) return [];
     const next = expiresAt === null ? null : { amount: expiring, at: expiresAt };
-    return { ...subject, granted, paid, held, perPeriod, available: granted + paid - held - owed, expiring: next };
+    const whole = begun > perPeriod ? begun : perPeriod;
+    return { ...subject, granted, paid, held, whole, available: granted + paid - held - owed, expiring: next };
   });
   return { credits, usage: await readUse(work, customer, subjects) };
 }
@@ -76,11 +76,9 @@ async function readUse(work: Work, { id }: CustomerRow, subjects: readonly Named
 /** The limits and the automatic top-up of a customer. It may buy of itself what it may buy by hand. */
 export async function readControls(
   work: Work,
-  customer: CustomerRow,
-  topUps: readonly PortalTopUp[],
+  { externalId, pricingModelId }: CustomerRow,
+  { topUps, subjects }: { topUps: readonly PortalTopUp[]; subjects: readonly NamedSubject[] },
 ): Promise<PortalControls> {
-  const { externalId, pricingModelId } = customer;
-  const subjects = await listSubjects(work, customer);
   return {
     limits: (await getSpendControls(work, externalId, pricingModelId)).limits,
     subjects,

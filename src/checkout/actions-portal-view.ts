@@ -25,7 +25,7 @@ import { listActiveItems } from '../subscriptions/store-items.ts';
 import { isWaitingForStart, type SubscriptionRow } from '../subscriptions/subscription.ts';
 import { holdsCredits } from '../usage/actions-transfer.ts';
 import { findPaymentToConfirm, pageProcessor, readPageLook } from './actions.ts';
-import { readControls, readCredits } from './actions-portal-credits.ts';
+import { listSubjects, readControls, readCredits } from './actions-portal-credits.ts';
 import { type NewPortalSession, type PortalSession, portalSessionSeconds } from './checkout-input.ts';
 import { maxIncluded, maxUsageTerms, type PlanTerms, type UsageBilling, type UsageTerms } from './checkout-view.ts';
 import type {
@@ -79,11 +79,12 @@ export async function viewOverview(visitor: Visitor): Promise<PortalOverview> {
   const { work, customer } = visitor;
   const view = await viewPortal(visitor);
   const topUps = await listTopUps(visitor);
+  const subjects = await listSubjects(work, customer);
   return {
     ...view,
     topUps,
-    ...(await readCredits(work, customer, view.subscriptions)),
-    controls: await readControls(work, customer, topUps),
+    ...(await readCredits(work, customer, { subscriptions: view.subscriptions, subjects })),
+    controls: await readControls(work, customer, { topUps, subjects }),
   };
 }
 

@@ -104,7 +104,7 @@ test('the price of usage reads as words behind the name of its meter', () => {
 
 test('a plan includes switches by name, places by number, and credits with the rhythm in which they come', () => {
   const month = { unit: 'month', count: 1 } as const;
-  const noGrant = { amount: null, renewalFrequency: null, grantInterval: null, usageMeterId: null };
+  const noGrant = { amount: null, renewalFrequency: null, grantInterval: null, usageMeterId: null, poolUnit: null };
   const none = { ...noGrant, resourceId: null, value: null };
   const credits = { ...none, type: 'usage_credit_grant', name: 'API calls', amount: 1500n } as const;
   const said = (feature: Included) => includedText(feature, month, english);
@@ -116,6 +116,9 @@ test('a plan includes switches by name, places by number, and credits with the r
   assert.equal(said({ ...credits, renewalFrequency: 'every_billing_period' }), 'API calls: 1,500 each month');
   const weekly = { ...credits, renewalFrequency: 'every_interval', grantInterval: { unit: 'week', count: 2 } } as const;
   assert.equal(said(weekly), 'API calls: 1,500 every 2 weeks');
+  const once = { ...credits, name: 'Prepaid', amount: 10n, renewalFrequency: 'once' } as const;
+  assert.equal(said({ ...once, poolUnit: 'USD' }), 'Prepaid: $10.00 once');
+  assert.equal(said({ ...once, poolUnit: 'credit' }), 'Prepaid: 10 once');
   const seat = { ...none, type: 'resource', name: 'Seats', amount: 1n } as const;
   assert.equal(unitOf([credits, seat]), 'Seats');
   assert.equal(unitOf([{ ...seat, amount: 5n }]), null);

@@ -166,12 +166,13 @@ export function includedHtml(
   return html`<p class="soft">${quantity > 1 ? includesEach : includes}</p>\n<ul class="included">${included.map(line)}</ul>\n`;
 }
 
-/** `API calls: 1,000 each month`, `Seats: 5`, `Regions: eu, us`, or the name alone. */
+/** `API calls: 1,000 each month`, `Prepaid: $10.00`, `Seats: 5`, `Regions: eu, us`, or the name alone. */
 export function includedText(feature: Included, every: Every, wording: Wording): string {
-  const { type, name, amount, renewalFrequency, grantInterval, value } = feature;
+  const { type, name, amount, poolUnit, renewalFrequency, grantInterval, value } = feature;
   if (value !== null) return `${name}: ${valueText(value, wording)}`;
   if (type === 'toggle' || type === 'spend_limit' || amount === null) return name;
-  const count = `${name}: ${wording.count(amount)}`;
+  const isMoney = poolUnit !== null && poolUnit !== 'credit';
+  const count = `${name}: ${isMoney ? wording.pooled(String(amount), poolUnit) : wording.count(amount)}`;
   if (type === 'resource' || every.unit === null) return count;
   const isOnce = renewalFrequency === 'once';
   return `${count} ${isOnce ? wording.words.prices.once : eachText(grantInterval ?? every, wording)}`;

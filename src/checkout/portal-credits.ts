@@ -36,12 +36,11 @@ export function balancesHtml({ credits, wording }: PortalOverview): Html | false
   if (credits.length === 0) return false;
   const { words, say, day } = wording;
   const row = (each: PortalOverview['credits'][number]) => {
-    const { available, held, granted, paid, perPeriod, expiring } = each;
+    const { available, held, granted, paid, whole, expiring } = each;
     const text = (amount: bigint) => creditText(amount, each, wording);
     const left = available > 0n ? available : 0n;
-    const whole = (granted > perPeriod ? granted : perPeriod) + paid;
     const facts = [
-      paid > 0n && say(words.credits.included, { amount: text(granted) }),
+      paid > 0n && granted > 0n && say(words.credits.included, { amount: text(granted) }),
       paid > 0n && say(words.credits.bought, { amount: text(paid) }),
       held > 0n && say(words.credits.held, { amount: text(held) }),
       available < 0n && say(words.credits.beyond, { amount: text(-available) }),

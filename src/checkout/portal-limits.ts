@@ -13,7 +13,16 @@ import {
   selectHtml,
   summaryHtml,
 } from './page-form.ts';
-import { barHtml, buttonForm, maxAmountLength, moneyEntered, moneyIn, unitsIn, type Visited } from './portal-parts.ts';
+import {
+  barHtml,
+  buttonForm,
+  creditText,
+  maxAmountLength,
+  moneyEntered,
+  moneyIn,
+  unitsIn,
+  type Visited,
+} from './portal-parts.ts';
 import { type Frame, stepPage } from './portal-step.ts';
 import type { PortalControls, PortalOverview } from './portal-view.ts';
 
@@ -109,13 +118,13 @@ function periodText(period: LimitTerms['period'], { words }: Wording): string {
   return { day: eachDay, week: eachWeek, month: eachMonth, billing_period: words.limits.eachBillingPeriod }[period];
 }
 
-function subjectText(
-  { usageMeterId, creditPoolId, label }: Limit,
-  { subjects }: PortalControls,
-  { words }: Wording,
-): string {
-  const name = subjects.find(({ id }) => id === (creditPoolId ?? usageMeterId))?.name ?? words.limits.all;
-  return label === null ? name : `${name} (${label})`;
+function subjectOf({ usageMeterId, creditPoolId }: Limit, { subjects }: PortalControls) {
+  return subjects.find(({ id }) => id === (creditPoolId ?? usageMeterId));
+}
+
+function subjectText(limit: Limit, controls: PortalControls, { words }: Wording): string {
+  const name = subjectOf(limit, controls)?.name ?? words.limits.all;
+  return limit.label === null ? name : `${name} (${limit.label})`;
 }
 
 interface Shown extends Pick<Frame, 'currency' | 'seller' | 'wording'> {
@@ -129,19 +138,20 @@ function comparable(amount: bigint | string): bigint {
 
 /** A limit with what is used of it: in the billing period with the most use, if there are several. */
 function limitHtml(limit: Limit, { controls, currency, seller, wording }: Shown): Html {
-  const { words, say, count, money, day } = wording;
+  const { words, say, money, day } = wording;
+  const unit = subjectOf(limit, controls)?.unit ?? null;
   const [fullest] = limit.counters.toSorted((one, other) =>
     Number(comparable(other.usedAmount) - comparable(one.usedAmount)),
   );
   const used = fullest?.usedAmount ?? 0n;
-  const text = (amount: bigint | string) =>
-    typeof amount === 'string' ? amount : limit.unit === 'money' ? money(amount, currency) : count(amount);
   const [filled, full] = [comparable(used), comparable(limit.amount)];
+  const text = (amount: bigint) =>
+    limit.unit === 'money' ? money(amount, currency) : creditText(amount, { unit }, wording);
   const { byYou, bySeller, byPlan, blocks, notifies, usedOf, resets } = words.limits;
   const by = { customer: byYou, seller: say(bySeller, { seller }), plan: byPlan }[limit.setBy];
   const end = fullest?.resetsAt ?? null;
   const facts = [by, limit.action === 'block' ? blocks : notifies, end !== null && say(resets, { date: day(end) })];
-  return html`<div class="meter"><span><bdi>${subjectText(limit, controls, wording)}</bdi> · ${periodText(limit.period, wording)}</span><span>${say(usedOf, { used: text(used), amount: text(limit.amount) })}</span></div>
+  return html`<div class="meter"><span><bdi>${subjectText(limit, controls, wording)}</bdi> · ${periodText(limit.period, wording)}</span><span>${say(usedOf, { used: text(filled), amount: text(full) })}</span></div>
 ${barHtml(filled, full, { isFull: filled >= full })}<p class="soft">${facts.filter(Boolean).join(' ')}</p>
 `;
 }

@@ -49,8 +49,8 @@ export interface PortalCredits extends CreditSubject {
   /** The unused part that a plan or the seller gave, and the one that was bought. */
   readonly granted: bigint;
   readonly paid: bigint;
-  /** The amount that the plans give for a period; 0: none. */
-  readonly perPeriod: bigint;
+  /** All units of the credits of which some are left, and no less than the plans give for a period. */
+  readonly whole: bigint;
   readonly expiring: { readonly amount: bigint; readonly at: Instant } | null;
 }
 

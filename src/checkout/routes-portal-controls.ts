@@ -4,7 +4,7 @@ import { invalid } from '../kernel/problem.ts';
 import { getAutoTopUp, putAutoTopUp } from '../purchases/actions-auto-top-ups.ts';
 import { putSpendControls } from '../spend-controls/actions.ts';
 import { limitKey, maxSpendLimits, type SpendLimitInput } from '../spend-controls/spend-limit.ts';
-import { readControls } from './actions-portal-credits.ts';
+import { listSubjects, readControls } from './actions-portal-credits.ts';
 import { listTopUps, type Visitor, viewPortal } from './actions-portal-view.ts';
 import { inVisit, portalPage, refusalText, type Visit } from './jobs-visit.ts';
 import type { FieldErrors } from './page-form.ts';
@@ -16,7 +16,9 @@ const limitsPath = '/portal/limits';
 const topUpPath = '/portal/automatic-top-up';
 
 async function controlsOf(at: Visitor): Promise<PortalControls> {
-  return readControls(at.work, at.customer, await listTopUps(at));
+  const { work, customer } = at;
+  const [topUps, subjects] = [await listTopUps(at), await listSubjects(work, customer)];
+  return readControls(work, customer, { topUps, subjects });
 }
 
 interface Refused<Entered> {
@@ -43,7 +45,7 @@ function showLimits(visit: Visit, refused?: Refused<EnteredLimit>): Promise<Page
 const askLimits = portalPage('GET', limitsPath, (visit) => showLimits(visit));
 
 /** The limits that the customer has set, as a request that keeps them. */
-function ownLimits({ limits }: PortalControls): SpendLimitInput[] {
+function ownLimits(limits: PortalControls['limits']): SpendLimitInput[] {
   return limits.flatMap((limit) => {
     if (limit.setBy !== 'customer') return [];
     const { usageMeterSlug, creditPoolSlug, label, period, amount, unit, action, thresholds } = limit;
@@ -62,9 +64,11 @@ const saveLimit = portalPage('POST', limitsPath, async (visit) => {
       const controls = await controlsOf(at);
       const read = readLimit(entered, controls, { wording, seller, currency });
       if ('errors' in read) return read.errors;
-      const keyOf = ({ usageMeterSlug = null, creditPoolSlug, label = null, period, unit }: SpendLimitInput) =>
-        limitKey({ usageMeterId: creditPoolSlug ? `pool ${creditPoolSlug}` : usageMeterSlug, label, period, unit });
-      const others = ownLimits(controls).filter((limit) => keyOf(limit) !== keyOf(read.limit));
+      const { usageMeterSlug = null, label = null, period, unit } = read.limit;
+      const key = limitKey({ usageMeterId: usageMeterSlug, label, period, unit });
+      const isOther = (limit: PortalControls['limits'][number]) =>
+        !isOfMeter(limit) || limitKey({ ...limit, usageMeterId: limit.usageMeterSlug }) !== key;
+      const others = ownLimits(controls.limits.filter(isOther));
       if (others.length >= maxSpendLimits) throw invalid(['ownLimits'], `must be at most ${maxSpendLimits}`);
       await putSpendControls(work, customer, { ownLimits: [...others, read.limit] });
       return null;
@@ -83,7 +87,7 @@ const removeLimit = portalPage('POST', `${limitsPath}/:id/remove`, async (visit)
     await lockCustomer(work, customer.id);
     const controls = await controlsOf(at);
     const limits = controls.limits.filter(({ id }) => id !== visit.request.params.id);
-    await putSpendControls(work, customer, { ownLimits: ownLimits({ ...controls, limits }) });
+    await putSpendControls(work, customer, { ownLimits: ownLimits(limits) });
   });
   return { goTo: '/portal?done=limitRemoved' };
 });

@@ -42,39 +42,15 @@ export async function publish(work: Work, events: readonly DomainEvent[]): Promi
   const eventIds = events.map(() => newId('event'));
   const { environmentId, livemode } = work;
   const instants = events.map(({ customer }) => instantOf(work, customer.id));
-  const payloads = events.map(
-    (
-      {
-        objectId,
-        object,
-        usageMeterId,
-        creditPool,
-        attempts,
-        refund,
-        spendLimit,
-        customer,
-        pricingModelId,
-        type,
-        data,
-      },
-      index,
-    ) =>
-      JSON.stringify({
-        id: objectId,
-        object,
-        usageMeterId,
-        creditPool,
-        attempts,
-        refund,
-        spendLimit,
-        customer,
-        pricingModelId,
-        type,
-        eventId: eventIds[index],
-        occurredAt: instants[index],
-        livemode,
-        data: sized(data),
-      }),
+  const payloads = events.map(({ objectId, cause: _, data, ...event }, index) =>
+    JSON.stringify({
+      id: objectId,
+      ...event,
+      eventId: eventIds[index],
+      occurredAt: instants[index],
+      livemode,
+      data: sized(data),
+    }),
   );
   const all = <Key extends keyof DomainEvent>(key: Key) => events.map((event) => event[key]);
   await sql`

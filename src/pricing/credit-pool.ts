@@ -217,7 +217,7 @@ export function drawIssue(
 ): string | null {
   if (!drawAtPrice) return null;
   if (unit === 'credit' || unit !== (currency ?? unit))
-    return `must be false unless unit is ${currency ?? 'a currency'}: it is the currency of prices`;
+    return `must be false unless the unit is ${currency ?? 'a currency'}, the currency of prices`;
   const other = others.find((each) => each.drawAtPrice && each.unit === unit);
   return other === undefined ? null : `must be false: credit pool ${other.slug} draws at the price already`;
 }

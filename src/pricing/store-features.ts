@@ -179,6 +179,8 @@ export interface Included {
   readonly grantInterval: Interval | null;
   /** The meter whose usage its credits cover; null: it gives none. */
   readonly usageMeterId: string | null;
+  /** The unit of the credit pool of its credits: `credit` or a currency; null: they are of none. */
+  readonly poolUnit: string | null;
   /** The resource that it lets claim; null: none. */
   readonly resourceId: string | null;
   /** The value that the product gives; null unless it is of type `value`. */
@@ -194,13 +196,14 @@ export async function listIncluded(
   if (productIds.length === 0) return new Map();
   const { rows } = await sql<Included & { productId: string }>`
     select asked.product_id, given.type, given.name, given.amount, given.renewal_frequency, given.grant_interval,
-           given.usage_meter_id, given.resource_id, given.value
+           given.usage_meter_id, given.pool_unit, given.resource_id, given.value
       from unnest(${productIds}::text[]) as asked (product_id)
      cross join lateral (
        select f.id, f.type, f.name, f.amount, f.renewal_frequency, f.grant_interval, f.usage_meter_id,
-              f.resource_id, coalesce(pf.value, f.value) as value
+              f.resource_id, coalesce(pf.value, f.value) as value, pool.unit as pool_unit
          from product_features pf
          join features f on f.environment_id = pf.environment_id and f.id = pf.feature_id and f.active
+         left join credit_pools pool on pool.environment_id = f.environment_id and pool.id = f.usage_meter_id
         where pf.environment_id = ${work.environmentId} and pf.product_id = asked.product_id and pf.expired_at is null
         order by f.id limit ${limit}) given
      order by given.id`.execute(work.db);

@@ -18,8 +18,8 @@ import {
   listByTransaction,
   openDrawsOf,
   type PoolUse,
+  poolKeyOf,
   poolStateOf,
-  poolText,
   poolUseOf,
   storeEvents,
   takenProblem,
@@ -131,7 +131,7 @@ function take(
   const { balance, held, free } = accountOf(accounts, ledgerAccountId);
   const own = units - pooled;
   accounts.set(ledgerAccountId, { balance: balance - own, held, free: free - own });
-  const poolId = pools.get(poolText(poolUseOf(draft)));
+  const poolId = pools.get(poolKeyOf(poolUseOf(draft)));
   if (pooled === 0n || poolId === undefined) return;
   const pool = accountOf(accounts, poolId);
   accounts.set(poolId, { ...pool, balance: pool.balance - cost });
@@ -171,7 +171,7 @@ interface SoFar {
   readonly seen: Set<string>;
   /** By ledger account, those of credit pools included. */
   readonly accounts: Map<string, LockedBalance>;
-  /** The accounts of credit pools, by `poolText`. */
+  /** The accounts of credit pools, by `poolKeyOf`. */
   readonly pools: ReadonlyMap<string, string>;
   readonly draws: PriceDraws;
 }
@@ -206,7 +206,7 @@ function decideConsumption(draft: Draft, soFar: SoFar): Decision | Problem {
   const counts = digest === null || !seen.has(digest);
   const units = counts ? BigInt(draft.event.amount) : 0n;
   const poolUse = poolUseOf(draft);
-  const poolId = pools.get(poolText(poolUse));
+  const poolId = pools.get(poolKeyOf(poolUse));
   const pool = poolId === undefined ? null : poolStateOf(poolUse, accountOf(accounts, poolId).balance, draws);
   // An event that counts nothing needs no balance, also where that is negative.
   const pooled = units === 0n ? 0n : pooledShare(units, account, pool);

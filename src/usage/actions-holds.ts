@@ -14,8 +14,8 @@ import {
   draftInTransaction,
   findPools,
   openDrawsOf,
+  poolKeyOf,
   poolStateOf,
-  poolText,
   poolUseOf,
   storeEvents,
   told,
@@ -64,13 +64,13 @@ export async function takeHold(work: Work, requested: NewHold, catchUp: CatchUp)
   const refusal = accessRefusal(draft, accessOf(work));
   if (refusal !== null) throw refusal;
   const { ledgerAccountId } = seriesOf(draft);
-  const poolAccountId = await findPool(work, draft);
-  const accounts = await lockBalances(work, [ledgerAccountId, ...(poolAccountId === null ? [] : [poolAccountId])]);
+  const use = poolUseOf(draft);
+  const pools = await findPools(work, [use]);
+  const poolAccountId = pools.get(poolKeyOf(use)) ?? null;
+  const accounts = await lockBalances(work, [ledgerAccountId, ...pools.values()]);
   const account = accountIn(accounts, ledgerAccountId);
   const { balance } = account;
   const amount = BigInt(draft.event.amount);
-  const use = poolUseOf(draft);
-  const pools = new Map(poolAccountId === null ? [] : [[poolText(use), poolAccountId]]);
   const draws = await openDrawsOf(work, [use], pools);
   const pool = poolAccountId === null ? null : poolStateOf(use, accountIn(accounts, poolAccountId).balance, draws);
   const pooled = pooledShare(amount, account, pool);
@@ -112,7 +112,7 @@ export async function takeHold(work: Work, requested: NewHold, catchUp: CatchUp)
 /** The account of the customer in the credit pool that may pay for a draft; null: none. */
 async function findPool(work: Work, draft: Draft): Promise<string | null> {
   const use = poolUseOf(draft);
-  return (await findPools(work, [use])).get(poolText(use)) ?? null;
+  return (await findPools(work, [use])).get(poolKeyOf(use)) ?? null;
 }
 
 /**

@@ -362,12 +362,12 @@ export function poolUseOf(draft: Draft): PoolUse {
   return { draft, rate: draft.poolRate, units, events, ownAmount };
 }
 
-/** The credit pool of the customer that may pay for a use. */
-export function poolText({ draft: { event }, rate }: Pick<PoolUse, 'draft' | 'rate'>): string {
+/** The key of the credit pool of the customer that may pay for a use. */
+export function poolKeyOf({ draft: { event }, rate }: Pick<PoolUse, 'draft' | 'rate'>): string {
   return `${event.customerId} ${rate?.creditPoolId}`;
 }
 
-/** The accounts of the credit pools that may pay for uses, by `poolText`. */
+/** The accounts of the credit pools that may pay for uses, by `poolKeyOf`. */
 export async function findPools(work: Work, uses: readonly PoolUse[]): Promise<ReadonlyMap<string, string>> {
   const rated = uses.filter(({ rate }) => rate !== null);
   if (rated.length === 0) return new Map();
@@ -380,7 +380,7 @@ export async function findPools(work: Work, uses: readonly PoolUse[]): Promise<R
 
 /** Opens the draws of uses whose pool is among `pools` and draws at the price. The caller has locked their accounts. */
 export function openDrawsOf(work: Work, uses: readonly PoolUse[], pools: ReadonlyMap<string, string>) {
-  const atPrice = uses.filter((use) => isAtPrice(use.rate) && pools.has(poolText(use)));
+  const atPrice = uses.filter((use) => isAtPrice(use.rate) && pools.has(poolKeyOf(use)));
   return openDraws(
     work,
     atPrice.map(({ draft, rate }) => ({ ...drawKeyOf(draft), creditPoolId: rate?.creditPoolId ?? '' })),
@@ -419,7 +419,7 @@ async function payAtPrices(work: Work, sums: readonly UsageSum[], cache?: UsageC
   );
   if (!uses.some(({ rate }) => isAtPrice(rate))) return noPriceDraws;
   const pools = await findPools(work, uses);
-  const atPrice = uses.filter((use) => isAtPrice(use.rate) && pools.has(poolText(use)));
+  const atPrice = uses.filter((use) => isAtPrice(use.rate) && pools.has(poolKeyOf(use)));
   if (atPrice.length === 0) return noPriceDraws;
   for (const { draft } of atPrice) cache?.keepPool(draft.event.customerId);
   const ledgerAccountIds = sums.map(({ draft }) => seriesOf(draft).ledgerAccountId);
@@ -431,7 +431,7 @@ async function payAtPrices(work: Work, sums: readonly UsageSum[], cache?: UsageC
     const account = lockedIn(left, seriesOf(draft).ledgerAccountId);
     const own = smallerOf(part.units, account.free);
     left.set(seriesOf(draft).ledgerAccountId, { ...account, free: account.free - own });
-    const poolId = pools.get(poolText(use));
+    const poolId = pools.get(poolKeyOf(use));
     const pool = poolId === undefined ? null : poolStateOf(use, lockedIn(left, poolId).balance, draws);
     const units = unitsPaidBy(pool, part.units - own);
     part.paid = { units, amount: isAtPrice(rate) ? 0n : null };

@@ -118,7 +118,7 @@ export class UsageCache {
     this.#subscriptions.set(id, { environmentId, subscription, validUntil, prices, series: open });
   }
 
-  /** Whether a pool in money is known to pay for use of the customer. Without an account such a pool is never opened again. */
+  /** Whether the customer is known to have an account in a pool that draws at the price. Such an account is never removed. */
   hasPool(customerId: string): boolean {
     return this.#pooled.has(customerId);
   }

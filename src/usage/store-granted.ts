@@ -161,7 +161,8 @@ export async function listCreditsOfCustomer(
        group by part.id
     ), credit as materialized (
       select a.usage_meter_id, c.expires_at, c.source = 'purchase' as is_paid,
-             c.issued - ${appliedInAll} - c.expired - c.taken_back + coalesce(taken.amount, 0) as rest
+             c.issued - ${appliedInAll} - c.expired - c.taken_back + coalesce(taken.amount, 0) as rest,
+             c.issued - c.expired - c.taken_back as whole
         from account a
         join usage_credits c on c.environment_id = a.environment_id and c.ledger_account_id = a.id
          and ${isOfThen('c', sql`not c.spent`)}
@@ -169,7 +170,7 @@ export async function listCreditsOfCustomer(
        where (c.expires_at is null or c.expires_at > ${at}::bigint) and (a.lives or ${belongsToCustomer})
     ), of_credits as (
       select usage_meter_id, coalesce(sum(rest) filter (where not is_paid), 0) as granted,
-             coalesce(sum(rest) filter (where is_paid), 0) as paid, min(expires_at) filter (where rest > 0) as expires_at
+             coalesce(sum(rest) filter (where is_paid), 0) as paid, sum(whole) filter (where rest > 0) as begun, min(expires_at) filter (where rest > 0) as expires_at
         from credit group by usage_meter_id
     ), of_accounts as (
       select a.usage_meter_id, sum(a.used - a.covered - a.settled - a.pooled) as owed, sum(hold.units) as held
@@ -184,7 +185,7 @@ export async function listCreditsOfCustomer(
                                       when debit_side = 'settled' then -amount when credit_side = 'settled' then amount else 0 end) as units
         from later where lives group by usage_meter_id
     )
-    select usage_meter_id, coalesce(c.granted, 0) as granted, coalesce(c.paid, 0) as paid, coalesce(o.held, 0) as held,
+    select usage_meter_id, coalesce(c.granted, 0) as granted, coalesce(c.paid, 0) as paid, coalesce(c.begun, 0) as begun, coalesce(o.held, 0) as held,
            coalesce(o.owed, 0) - coalesce(l.units, 0) as owed, c.expires_at,
            coalesce((select sum(rest) from credit e where e.usage_meter_id = c.usage_meter_id and e.expires_at = c.expires_at), 0) as expiring
       from of_credits c full join of_accounts o using (usage_meter_id) left join owed_later l using (usage_meter_id)`.execute(

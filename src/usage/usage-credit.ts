@@ -247,6 +247,8 @@ export interface CreditsOfMeter {
   /** The units left of credits that were granted, and of those that were paid for. */
   readonly granted: bigint;
   readonly paid: bigint;
+  /** All units of those credits of which some are left. */
+  readonly begun: bigint;
   readonly held: bigint;
   /** Usage that neither a credit covered nor a paid invoice settled. */
   readonly owed: bigint;
@@ -261,7 +263,7 @@ export interface CreditsOfMeter {
  */
 export function toCreditBalance(
   { id, slug, unit = null }: { readonly id: string; readonly slug: string; readonly unit?: string | null },
-  credits: Omit<CreditsOfMeter, 'usageMeterId'> = noCredits,
+  credits: Omit<CreditsOfMeter, 'usageMeterId' | 'begun'> = noCredits,
 ): CreditBalance {
   const { granted, paid, held, owed, expiresAt, expiring } = credits;
   return {

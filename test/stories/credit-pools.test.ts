@@ -2,8 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { instant } from '../../src/kernel/calendar.ts';
-import { type Answer, type Body, startTestApp } from '../support/harness.ts';
-import { credits, meter, newCustomer, plan } from '../support/shop.ts';
+import { type Body, startTestApp } from '../support/harness.ts';
+import { newPoolUser } from '../support/pool-user.ts';
+import { credits, meter, plan } from '../support/shop.ts';
 import { assertSound } from '../support/sound.ts';
 
 // One pool of credits that several meters draw from. It belongs to the customer, and outlives every plan.
@@ -38,42 +39,7 @@ const { pricingModel } = await app.post('/pricing-models/setup', {
 const pricingModelId: string = pricingModel.id;
 const pool = (await app.get('/credit-pools?slug=ai')).data[0];
 
-let made = 0;
-async function newUser() {
-  made += 1;
-  const name = `user-${made}`;
-  const { externalId, customerId, freeId } = await newCustomer(app, name, { token: 'pm_card_visa' });
-  const grant = (amount: number | string, change: object = {}) => {
-    const usageCredit = { customerExternalId: externalId, creditPoolSlug: 'ai', amount, ...change };
-    return app.post('/usage-credits', { usageCredit }).then((answer: Body) => answer.usageCredit as Body);
-  };
-  const event = (usageMeterSlug: string, amount: number, change: object = {}) => {
-    made += 1;
-    return { customerExternalId: externalId, usageMeterSlug, amount, transactionId: `t${made}`, ...change };
-  };
-  return {
-    externalId,
-    customerId,
-    freeId,
-    grant,
-    event,
-    consume: (usageMeterSlug: string, amount: number, change: object = {}): Promise<Answer> =>
-      app.request('POST', '/usage-events/consume', { usageEvent: event(usageMeterSlug, amount, change) }),
-    record: (...usageEvents: object[]) => app.post('/usage-events/bulk', { usageEvents }),
-    /** The pool and a meter as `credit-balances` shows them. */
-    async balances(slug = 'ai', query = '') {
-      const { creditBalances } = await app.get(`/customers/${externalId}/credit-balances${query}`);
-      return creditBalances.find((each: Body) => each.slug === slug) as Body;
-    },
-    async balance(query = ''): Promise<string> {
-      return (await this.balances('ai', query)).availableBalance;
-    },
-    meter: async (slug: string): Promise<number> => {
-      const { usageMeterBalances } = await app.get(`/customers/${externalId}/usage-balances`);
-      return usageMeterBalances.find((each: Body) => each.slug === slug).availableBalance;
-    },
-  };
-}
+const newUser = () => newPoolUser(app, 'ai');
 
 test('a pool has an exact rate for each meter, and keeps its unit', async () => {
   assert.deepEqual(pool.rates[0], { usageMeterSlug: 'tokens', where: null, per: 1000, cost: '0.5' });

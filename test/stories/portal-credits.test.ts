@@ -75,7 +75,7 @@ test('balances say what is left, included, bought, reserved and next to expire, 
   // 1000 calls beyond the 500 of the plan cost 0.5, and the reserved ones as much.
   assert.equal(
     section(page, 'balances'),
-    'Remaining usage API calls 0 of 500 left AI credits 1.5 of 2 left Reserved: 0.5 · 2 expire on July 1, 2026',
+    'Remaining usage API calls 0 of 500 left AI credits 1.5 of 2.5 left Reserved: 0.5 · 2 expire on July 1, 2026',
   );
   const usage = section(page, 'usage');
   assert.match(
@@ -228,7 +228,7 @@ test('an automatic top-up of a credit pool takes amounts with decimals, and refi
     section(await read('/portal'), 'automatic'),
     /When the balance of AI credits falls below 2\.5, AI pack is bought up to a balance of 30\./,
   );
-  assert.match(section(await read('/portal'), 'balances'), /AI credits 30 of 30 left Included: 0 · Bought: 30/);
+  assert.match(section(await read('/portal'), 'balances'), /AI credits 30 of 30 left Bought: 30/);
   assert.match(await read('/portal/automatic-top-up'), /name="below"[^>]+value="2\.50"/);
   assert.equal((await app.get(`/customers/${externalId}/credit-balances`)).creditBalances.at(-1).paid, '30');
 });

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { instant } from '../../src/kernel/calendar.ts';
-import { type Answer, type Body, startTestApp } from '../support/harness.ts';
+import { type Body, startTestApp } from '../support/harness.ts';
+import { newPoolUser } from '../support/pool-user.ts';
 import { meter, newCustomer, plan } from '../support/shop.ts';
 import { assertSound } from '../support/sound.ts';
 import { callerOf } from '../support/years.ts';
@@ -69,36 +70,7 @@ const setup = {
 const { pricingModel } = await app.post('/pricing-models/setup', setup);
 const pricingModelId: string = pricingModel.id;
 
-let made = 0;
-async function newUser() {
-  made += 1;
-  const { externalId, customerId, freeId } = await newCustomer(app, `user-${made}`, { token: 'pm_card_visa' });
-  const event = (usageMeterSlug: string, amount: number, change: object = {}) => {
-    made += 1;
-    return { customerExternalId: externalId, usageMeterSlug, amount, transactionId: `t${made}`, ...change };
-  };
-  return {
-    externalId,
-    customerId,
-    freeId,
-    event,
-    grant: (amount: number | string, change: object = {}): Promise<Body> =>
-      app.post('/usage-credits', {
-        usageCredit: { customerExternalId: externalId, creditPoolSlug: 'prepaid', amount, ...change },
-      }),
-    consume: (usageMeterSlug: string, amount: number, change: object = {}): Promise<Answer> =>
-      app.request('POST', '/usage-events/consume', { usageEvent: event(usageMeterSlug, amount, change) }),
-    record: (...usageEvents: object[]) => app.post('/usage-events/bulk', { usageEvents }),
-    async balance(query = ''): Promise<string> {
-      const { creditBalances } = await app.get(`/customers/${externalId}/credit-balances${query}`);
-      return creditBalances.find((each: Body) => each.slug === 'prepaid').availableBalance;
-    },
-    meter: async (slug: string): Promise<number> => {
-      const { usageMeterBalances } = await app.get(`/customers/${externalId}/usage-balances`);
-      return usageMeterBalances.find((each: Body) => each.slug === slug).availableBalance;
-    },
-  };
-}
+const newUser = () => newPoolUser(app, 'prepaid');
 
 test('only a pool in the currency of prices draws at the price, one in each pricing model, for good', async () => {
   const refused = async (creditPool: object) => {
@@ -109,7 +81,7 @@ test('only a pool in the currency of prices draws at the price, one in each pric
   };
   for (const unit of ['credit', 'EUR'])
     assert.deepEqual(await refused({ unit, drawAtPrice: true }), [
-      'creditPool.drawAtPrice: must be false unless unit is USD: it is the currency of prices',
+      'creditPool.drawAtPrice: must be false unless the unit is USD, the currency of prices',
     ]);
   assert.deepEqual(await refused({ unit: 'USD', drawAtPrice: true }), [
     'creditPool.drawAtPrice: must be false: credit pool prepaid draws at the price already',
