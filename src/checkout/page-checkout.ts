@@ -41,6 +41,7 @@ import {
   safeAddress,
   savedText,
   setupFeeText,
+  termsHtml,
   unitOf,
   usageHtml,
 } from './page-text.ts';
@@ -343,6 +344,7 @@ export function outcomePage(view: CheckoutView, { goesOn }: { readonly goesOn: b
   const { words, say } = view.wording;
   const label = say(isDone ? words.common.continueTo : words.common.goBackTo, { seller: view.seller });
   const content = html`<section>
+${markHtml(view.status)}
 <p role="status">${text}</p>
 ${isDone && orderHtml(view)}
 ${address !== null && html`<div class="actions"><a class="button" href="${address}">${label}</a></div>`}
@@ -353,6 +355,14 @@ ${address !== null && html`<div class="actions"><a class="button" href="${addres
     content,
     more: { goOnTo: goesOn && view.status === 'succeeded' ? address : null },
   });
+}
+
+/** A sign of the outcome: a tick, a clock or an exclamation mark in a circle. The heading says the same. */
+function markHtml(status: CheckoutView['status']): Html {
+  const kind = status === 'succeeded' ? ' good' : status === 'failed' ? ' bad' : '';
+  const path =
+    status === 'succeeded' ? 'M7.5 12.5l3 3 6-7' : status === 'failed' ? 'M12 7v6M12 16.5v.1' : 'M12 7v5.5l3.5 2';
+  return html`<svg class="mark${kind}" viewBox="0 0 24 24" aria-hidden="true"><circle cx="12" cy="12" r="10.5"/><path d="${path}"/></svg>`;
 }
 
 function outcomeOf(view: CheckoutView): { heading: string; text: string } {
@@ -407,22 +417,17 @@ function page(
   return layout({ look: view, side, ...rest, content });
 }
 
-// Longer terms, such as those of tiers, are no headline.
-const longTerms = 40;
-
 /** The order and its total. A telephone folds what costs nothing and the lines of the total. Nothing if only a card is added. */
 function orderHtml(view: CheckoutView): Html | null {
   const { productName, description, currency, lines, change, wording } = view;
   const { words, money, say } = wording;
   if (productName === null) return null;
-  const terms = termsText(view);
   const isNamedAbove = headingOf(view).includes(productName);
   const { currentTotal, newTotal } = words.checkout;
   const taken = view.addOns.filter(({ quantity }) => quantity > 0);
   return html`<section aria-labelledby="order">
 <h2 id="order"${isNamedAbove && html` class="unseen"`}><bdi>${productName}</bdi></h2>
-<p class="terms${terms.length > longTerms && ' long'}">${terms}</p>
-<input type="checkbox" class="unseen fold" id="order-details"><label class="fold-label" for="order-details">${words.checkout.orderDetails}</label>
+${termsOf(view)}<input type="checkbox" class="unseen fold" id="order-details"><label class="fold-label" for="order-details">${words.checkout.orderDetails}</label>
 <div class="foldable">
 ${description !== null && html`<p><bdi>${description}</bdi></p>`}
 ${includedHtml(view.included, view.quantity, everyOf(view), wording)}
@@ -458,16 +463,17 @@ function changeText({ currentName: plan, keepsPlan, isNow, effectiveAt }: PlanCh
   return say(isNow ? replacesToday : replacesOn, { plan, date: day(effectiveAt) });
 }
 
-/** The price and its terms: `3 Seats × $30.00 per month, after a free trial until December 5, 2026`. */
-function termsText(view: CheckoutView): string {
+/** The price and its terms: `3 Seats × $30.00 per month`. A free trial comes first, and its price below it. */
+function termsOf(view: CheckoutView): Html {
   const { unitPrice, pricing, setupFee, quantity, currency, trialEnd, wording } = view;
-  if (unitPrice === null) return '';
+  if (unitPrice === null) return html``;
   const priced = { unitPrice, pricing, quantity, unit: unitOf(view.included) };
   const every = everyOf(view);
   const amount = quantityText(priced, currency, every, wording);
   const price = amount + planTermsText(view, currency, every, wording) + setupFeeText(setupFee, currency, wording);
-  if (trialEnd === null) return price;
-  return wording.say(wording.words.prices.afterTrial, { price, date: wording.day(trialEnd) });
+  if (trialEnd === null) return termsHtml(price);
+  const { freeUntil, afterTrial } = wording.words.prices;
+  return html`${termsHtml(wording.say(freeUntil, { date: wording.day(trialEnd) }))}<p>${wording.say(afterTrial, { price })}</p>\n`;
 }
 
 function sumsHtml(view: CheckoutView): Html {

@@ -73,10 +73,20 @@ function amountsHtml(view: InvoiceView, step: InvoiceStep): Html {
 <p class="terms">${money(due > 0n ? due : total, currency)}</p>
 <p><span class="tag${kind}">${documentTexts[language].statuses[status]}</span></p>
 ${linesHtml(view)}
-<dl>${sums.map(({ label, amount, strong }) => html`<dt class="${strong ? 'sum' : 'line'}"><bdi>${label}</bdi></dt><dd class="${strong ? 'sum' : 'line'}">${amount}</dd>\n`)}</dl>
+<dl>${sumsOf(sums).map(({ label, amount, strong }) => html`<dt class="${strong ? 'sum' : 'line'}"><bdi>${label}</bdi></dt><dd class="${strong ? 'sum' : 'line'}">${amount}</dd>\n`)}</dl>
 ${due > 0n && dueDate !== null && html`<p class="soft">${say(words.common.dueOn, { date: day(dueDate) })}</p>`}
 <div class="actions"><a class="button plain" href="${actionOf(step, '/pdf')}">${words.invoice.download}</a></div>
 </section>`;
+}
+
+/** The rows of the total that say something new: no subtotal or amount due that is the total itself. */
+function sumsOf(sums: InvoiceView['sums']): InvoiceView['sums'] {
+  return sums.filter((row, index) => {
+    const next = sums[index + 1];
+    if (!row.strong) return !(index === 0 && next?.strong && next.amount === row.amount);
+    const before = sums[index - 1];
+    return !(before?.strong && before.amount === row.amount);
+  });
 }
 
 /** The lines with their quantities and the parts of their prices. A telephone folds them. */
@@ -84,8 +94,10 @@ function linesHtml({ lines, others, wording }: InvoiceView): Html {
   const { words, count, say } = wording;
   const line = ({ description, quantity, price, amount, details }: InvoiceView['lines'][number]) => {
     const parts = details.map(({ text, amount: part }) => html`<br><bdi>${text}</bdi> · ${part}`);
-    const times = quantity !== '' && price !== '' && html`${quantity} × ${price}`;
-    return html`<li><div><bdi>${description}</bdi><p class="soft">${times}${parts}</p></div><span>${amount}</span></li>\n`;
+    // One of something costs the amount beside it.
+    const times = quantity !== '' && price !== '' && price !== amount && html`${quantity} × ${price}`;
+    const more = (times !== false || parts.length > 0) && html`<p class="soft">${times}${parts}</p>`;
+    return html`<li><div><bdi>${description}</bdi>${more}</div><span>${amount}</span></li>\n`;
   };
   return html`<input type="checkbox" class="unseen fold" id="invoice-details"><label class="fold-label" for="invoice-details">${words.invoice.details}</label>
 <div class="foldable"><ul class="rows bill" aria-label="${words.invoice.details}">${lines.map(line)}</ul>

@@ -42,11 +42,13 @@ body { margin: 0; font: 400 15px/1.55 Inter, system-ui, -apple-system, 'Segoe UI
 .page { max-width: 34rem; margin: 0 auto; padding: 1.5rem 1rem 3rem; }
 .page.wide { max-width: 68rem; }
 .columns { display: grid; grid-template-columns: minmax(0, 1fr); gap: 0 1.25rem; }
-@media (min-width: 56rem) { .columns { grid-template-columns: minmax(0, 1.7fr) minmax(0, 1fr); align-items: start; } .page { padding-top: 2.5rem; } }
-.brand { display: flex; align-items: center; gap: .625rem; font-weight: 600; margin-bottom: 1.75rem; min-height: 2rem; }
+@media (min-width: 56rem) { .columns { grid-template-columns: minmax(0, 1.6fr) minmax(0, 1fr); align-items: start; } .page { padding-top: 2.5rem; } }
+.brand { display: flex; flex-wrap: wrap; align-items: center; gap: .625rem; font-weight: 600; margin-bottom: 1.75rem; min-height: 2rem; }
 .brand img { max-height: 2.25rem; max-width: 11rem; display: block; }
 .brand img.icon { width: 2rem; height: 2rem; border-radius: .375rem; }
-.brand .test { margin-inline-start: auto; }
+.brand .test, .brand .tools { margin-inline-start: auto; }
+.brand .test + .tools { margin-inline-start: .5rem; }
+.tools { display: flex; flex-wrap: wrap; gap: .5rem 1rem; align-items: center; font-weight: 400; font-size: .875rem; }
 h1 { font-size: 1.5rem; font-weight: 600; line-height: 1.25; letter-spacing: -.018em; margin: 0 0 1rem; text-wrap: balance; }
 .side h1 { font-size: 1.0625rem; letter-spacing: -.005em; color: var(--soft); margin: 0 0 .25rem; }
 h2 { font-size: 1.0625rem; font-weight: 600; letter-spacing: -.01em; margin: 0 0 .5rem; }
@@ -56,6 +58,11 @@ p { margin: .25rem 0; }
 a { color: var(--action); text-underline-offset: .15em; }
 .terms { font-size: 1.75rem; font-weight: 600; line-height: 1.2; letter-spacing: -.022em; margin: 0 0 .75rem; text-wrap: balance; }
 .terms.long { font-size: 1.0625rem; letter-spacing: -.005em; line-height: 1.45; }
+.page .columns .terms:not(.long), .plans .terms:not(.long) { font-size: 1.375rem; margin: .25rem 0 .375rem; }
+.plans .terms.long { font-size: .9375rem; margin: 0; }
+.mark { display: block; width: 3rem; height: 3rem; margin-bottom: .75rem; fill: none; stroke: var(--soft); stroke-width: 2; stroke-linecap: round; stroke-linejoin: round; }
+.mark.good { stroke: var(--good); }
+.mark.bad { stroke: var(--bad); }
 .page section, .panel { background: var(--paper); border: 1px solid var(--line); border-radius: .75rem; padding: 1.25rem; margin: 0 0 1.25rem; }
 .page section section { border: 0; border-top: 1px solid var(--line); border-radius: 0; padding: 1rem 0 0; margin: 1rem 0 0; }
 .page > p, .page p + form, .side section + p { margin-top: 1rem; }
@@ -113,6 +120,7 @@ button:hover, .button:hover { filter: brightness(1.12); }
 button:disabled { opacity: .6; cursor: default; }
 button.plain, .button.plain { background: var(--paper); border-color: var(--line); color: var(--ink); }
 button.plain:hover, .button.plain:hover { border-color: var(--edge); filter: none; }
+button.danger { background: var(--bad); border-color: var(--bad); color: var(--paper); }
 button.small, .button.small { min-height: 2.25rem; padding: .3rem .75rem; font-size: .875rem; }
 .unseen { position: absolute; width: 1px; height: 1px; min-height: 0; padding: 0; border: 0; margin: -1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }
 .wide-button { width: 100%; }
@@ -126,7 +134,8 @@ button.small, .button.small { min-height: 2.25rem; padding: .3rem .75rem; font-s
 .actions { display: flex; flex-wrap: wrap; gap: .625rem; margin-top: 1.25rem; align-items: center; }
 .rows { list-style: none; margin: 0; padding: 0; }
 .rows > li { display: flex; flex-wrap: wrap; justify-content: space-between; align-items: center; gap: .375rem 1rem; padding: .75rem 0; border-top: 1px solid var(--line); }
-.rows > li:first-child { border-top: 0; }
+.rows > li:first-child { border-top: 0; padding-top: .25rem; }
+.rows > li:last-child { padding-bottom: .25rem; }
 .rows > li > :first-child { flex: 1 1 10rem; }
 .bill > li { flex-wrap: nowrap; align-items: flex-start; }
 .bill > li > :first-child { min-width: 0; }
@@ -136,9 +145,15 @@ button.small, .button.small { min-height: 2.25rem; padding: .3rem .75rem; font-s
 .tag.good { color: var(--good); }
 .tag.bad { color: var(--bad); }
 .bar { display: block; width: 100%; height: .5rem; border-radius: .25rem; margin: .375rem 0 .75rem; }
-.chart { display: block; width: 100%; height: 5rem; margin: .375rem 0; }
+.chart { display: block; width: 100%; height: 7rem; }
+.plot { position: relative; padding-top: 1.25rem; margin-top: .5rem; }
+.plot > span { position: absolute; top: 0; inset-inline-end: 0; font-size: .75rem; }
+.axis { display: flex; justify-content: space-between; font-size: .75rem; margin-top: .25rem; }
+.graph + .graph { border-top: 1px solid var(--line); margin-top: 1rem; padding-top: .25rem; }
+.graph details { margin: .5rem 0 0; }
 .bar rect, .chart rect { fill: var(--action); }
-.bar rect:first-child, .chart line { fill: var(--line); stroke: var(--line); }
+.bar rect:first-child, .chart line, .chart .none { fill: var(--line); stroke: var(--line); }
+.chart .none { stroke: none; }
 .bar .faint { opacity: .35; }
 .bar.full rect:last-child { fill: var(--bad); }
 .bar + .soft { margin-top: -.375rem; }
@@ -149,10 +164,20 @@ button.small, .button.small { min-height: 2.25rem; padding: .3rem .75rem; font-s
 .switch { display: inline-flex; border: 1px solid var(--line); border-radius: .625rem; padding: .2rem; gap: .2rem; margin-bottom: 1rem; background: var(--tint); flex-wrap: wrap; }
 .switch a { padding: .35rem 1rem; border-radius: .45rem; text-decoration: none; color: var(--soft); font-weight: 600; font-size: .875rem; }
 .switch a[aria-current] { background: var(--paper); color: var(--ink); box-shadow: 0 0 0 1px var(--line); }
+.invoices > li > a { font-size: .875rem; }
+.invoices .paper { white-space: nowrap; }
+@media (min-width: 40rem) {
+  .invoices > li { display: grid; grid-template-columns: minmax(8.5rem, 1fr) minmax(0, 1.2fr) auto auto; }
+  .invoices .sum-paid { min-width: 6rem; text-align: end; }
+  .invoices form { grid-column: 1 / -1; }
+}
 .plans { list-style: none; margin: .75rem 0 1.25rem; padding: 0; display: grid; gap: 1rem; grid-template-columns: repeat(auto-fit, minmax(min(100%, 15rem), 1fr)); }
 .plans > li { border: 1px solid var(--line); border-radius: .75rem; padding: 1.25rem; display: flex; flex-direction: column; gap: .25rem; background: var(--paper); }
 .plans > li.own { border-color: var(--action); box-shadow: inset 0 0 0 1px var(--action); }
+.plans .included { margin-top: 0; }
+.plans > li > .soft { margin: .25rem 0; }
 .plans form, .plans .own-tag { margin-top: auto; padding-top: .75rem; }
+.plans button { width: 100%; }
 footer { color: var(--soft); font-size: .75rem; margin-top: 2rem; white-space: pre-line; }
 `;
 
@@ -193,6 +218,8 @@ interface Layout {
   readonly content: Html;
   /** The order beside the content; absent: there is one column. */
   readonly side?: Html | null;
+  /** The ways out of the page, beside the seller's name. */
+  readonly tools?: Html | null;
   /** Whether the only column is a wide one. */
   readonly isWide?: boolean;
   /** Whether the input has errors: the title begins with that, because it is announced first. */
@@ -202,11 +229,11 @@ interface Layout {
 
 /** Wraps content in the page layout. */
 export function layout(parts: Layout): PageDocument {
-  const { look, heading, content, side = null, isWide = false, isWrong = false, more = {} } = parts;
+  const { look, heading, content, side = null, tools = null, isWide = false, isWrong = false, more = {} } = parts;
   const { seller, branding, wording } = look;
   const title = `${heading} - ${seller}`;
   const footer = branding.legalFooter !== null && html`<footer><bdi>${branding.legalFooter}</bdi></footer>`;
-  const head = html`${brandHtml(look)}\n`;
+  const head = html`${brandHtml(look, tools)}\n`;
   const body =
     side === null
       ? html`<main class="page${isWide && ' wide'}">
@@ -238,12 +265,12 @@ ${footer}
   };
 }
 
-function brandHtml({ seller, branding: { logo, icon }, livemode, wording }: PageLook): Html {
+function brandHtml({ seller, branding: { logo, icon }, livemode, wording }: PageLook, tools: Html | null): Html {
   const sign =
     logo === null
       ? html`${icon !== null && html`<img class="icon" src="${icon}" alt="">`}<bdi>${seller}</bdi>`
       : html`<img src="${logo}" alt="${seller}">`;
-  return html`<div class="brand">${sign}${!livemode && html`<p class="test">${wording.words.common.testMode}</p>`}</div>`;
+  return html`<div class="brand">${sign}${!livemode && html`<p class="test">${wording.words.common.testMode}</p>`}${tools}</div>`;
 }
 
 const noBranding = { logo: null, icon: null, primaryColor: null, legalFooter: null };

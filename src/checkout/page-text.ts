@@ -81,6 +81,14 @@ export function unitOf(included: readonly Included[]): string | null {
   return units.length === 1 ? (units[0]?.name ?? null) : null;
 }
 
+// Longer terms, such as those of tiers, are no headline.
+const longTerms = 40;
+
+/** The price of a plan as a headline. */
+export function termsHtml(terms: string): Html {
+  return html`<p class="terms${terms.length > longTerms && ' long'}">${terms}</p>\n`;
+}
+
 /**
  * The terms of a plan, after its price: `, billed at the end of each month, with a minimum of $100.00 per month including
  * usage`.

@@ -77,20 +77,26 @@ function chartHtml({ name, days, unit }: PortalUsage, wording: Wording): Html {
     const of = meters.length > 0 && html`<br><small class="soft"><bdi>${meters.join(' · ')}</bdi></small>`;
     return html`<li><span>${day(start)}${of}</span><span>${text(units)}</span></li>\n`;
   };
-  return html`${daysHtml(days, most.units)}
+  const [first = most] = days;
+  const last = days.at(-1) ?? most;
+  return html`<div class="graph">
+<div class="meter"><span><bdi>${name}</bdi></span><span>${text(total)}</span></div>
+<div class="plot" aria-hidden="true"><span class="soft">${text(most.units)}</span>${daysHtml(days, most.units)}<p class="soft axis"><span>${day(first.start)}</span><span>${day(last.start)}</span></p></div>
 <details><summary><bdi>${say(words.portal.usageText, values)}</bdi></summary>
 <ul class="rows">${used.toReversed().map(row)}</ul></details>
+</div>
 `;
 }
 
-/** Bars of days, of which the one with `most` is as high as the chart. A day with usage has at least a trace. */
+/** Bars of days, of which the one with `most` is as high as the chart. A day with usage has at least a trace of it. */
 function daysHtml(days: PortalUsage['days'], most: bigint): Html {
   const bar = ({ units }: (typeof days)[number], index: number) => {
-    const height = units === 0n ? 0n : (units * 100n + most - 1n) / most;
-    return units > 0n && html`<rect x="${index * 10 + 1}" y="${100n - height}" width="8" height="${height}"/>`;
+    if (units === 0n) return html`<rect class="none" x="${index * 10 + 1}" y="97" width="8" height="3"/>`;
+    const height = (units * 100n + most - 1n) / most;
+    return html`<rect x="${index * 10 + 1}" y="${100n - height}" width="8" height="${height}"/>`;
   };
   const width = days.length * 10;
-  return html`<svg class="chart" viewBox="0 0 ${width} 101" preserveAspectRatio="none" aria-hidden="true"><line x1="0" y1="100.5" x2="${width}" y2="100.5" vector-effect="non-scaling-stroke"/>${days.map(bar)}</svg>`;
+  return html`<svg class="chart" viewBox="0 0 ${width} 101" preserveAspectRatio="none" aria-hidden="true"><line x1="0" y1=".5" x2="${width}" y2=".5" vector-effect="non-scaling-stroke"/><line x1="0" y1="100.5" x2="${width}" y2="100.5" vector-effect="non-scaling-stroke"/>${days.map(bar)}</svg>`;
 }
 
 /** Products that are paid once and give credits. A button leads to the checkout, which charges once. */

@@ -8,7 +8,16 @@ import type { PaymentToConfirm } from './checkout-view.ts';
 import { cardScripts, confirmPaymentHtml } from './page-card.ts';
 import { hiddenHtml, summaryHtml } from './page-form.ts';
 import { layout } from './page-layout.ts';
-import { methodText, planTermsText, quantityText, safeAddress, savedText, unitOf, usageHtml } from './page-text.ts';
+import {
+  methodText,
+  planTermsText,
+  quantityText,
+  safeAddress,
+  savedText,
+  termsHtml,
+  unitOf,
+  usageHtml,
+} from './page-text.ts';
 import { automaticHtml, balancesHtml, chartsHtml, topUpsHtml } from './portal-credits.ts';
 import { knownBilling } from './portal-details.ts';
 import { limitsHtml } from './portal-limits.ts';
@@ -46,24 +55,23 @@ ${view.subscriptions.length === 0 && html`<section><h2>${words.portal.yourPlan}<
 ${view.subscriptions.map((subscription) => subscriptionHtml(subscription, view, visit))}
 ${balancesHtml(view)}
 ${chartsHtml(view)}
-${topUpsHtml(view, visit)}
-${automaticHtml(view, visit)}
-${limitsHtml(view)}
+${invoicesHtml(view, visit)}
 </div>
 <div>
 ${methodsHtml(view, visit)}
 ${billingHtml(view)}
-${invoicesHtml(view, visit)}
+${topUpsHtml(view, visit)}
+${automaticHtml(view, visit)}
+${limitsHtml(view)}
 </div>
-</div>
-<div class="actions">
-${address !== null && html`<a href="${address}">${say(words.common.backTo, { seller })}</a>`}
-${buttonForm(visit, '/portal/leave', words.portal.signOut, { isPlain: true })}
 </div>`;
+  const tools = html`<div class="tools">${address !== null && html`<a href="${address}">${say(words.common.backTo, { seller })}</a>`}
+${buttonForm(visit, '/portal/leave', words.portal.signOut, { isPlain: true })}</div>`;
   return layout({
     look: view,
     heading: say(words.portal.heading, { customer: view.customer.name }),
     content,
+    tools,
     isWide: true,
     isWrong: problem !== null,
     more: view.paymentToConfirm === null ? {} : cardScripts(view.processor),
@@ -111,14 +119,15 @@ function subscriptionHtml(subscription: PortalSubscription, { currency, wording 
   const item = (each: PortalSubscription['items'][number]) => {
     const priced = { ...each, unit: each.addOn ? null : unitOf(subscription.included) };
     const text = quantityText(priced, currency, every, wording);
-    const terms = each.addOn ? '' : planTermsText(subscription, currency, every, wording);
-    return html`<p>${each.addOn && html`<bdi>${nameOf(each)}</bdi>: `}${text}${terms}</p>\n`;
+    const terms = planTermsText(subscription, currency, every, wording);
+    if (!each.addOn) return termsHtml(text + terms);
+    return html`<p><bdi>${nameOf(each)}</bdi>: ${text}</p>\n`;
   };
   return html`<section aria-labelledby="${id}">
 <h2 id="${id}"><bdi>${name}</bdi> ${statusHtml(subscription, wording)}</h2>
 ${items.map(item)}
+${datesOf(subscription, wording).map((text) => html`<p>${text}</p>\n`)}
 ${usageHtml(subscription, currency, every, wording)}
-${datesOf(subscription, wording).map((text) => html`<p class="soft">${text}</p>\n`)}
 ${seatsHtml(subscription, wording, visit)}
 <div class="actions">
 ${mayPay(subscription) && buttonForm(visit, `${path}/pay`, portal.payNow)}
@@ -252,15 +261,16 @@ function invoicesHtml({ invoices, wording }: PortalView, visit: Visited): Html {
     const kind = status === 'paid' ? ' good' : url !== null ? ' bad' : '';
     const name = say(words.invoice.invoice, { number });
     return html`<li>
-<span>${day(date)} <span class="tag${kind}">${statuses[status]}</span></span>
-<span>${money(total, currency)}</span>
-<span><a href="/portal/invoices/${id}" aria-label="${name}">${number}</a> <a href="/portal/invoices/${id}/pdf" aria-label="${say(words.portal.invoicePdf, { number })}">PDF</a></span>
+<span>${day(date)}</span>
+<a href="/portal/invoices/${id}" aria-label="${name}">${number}</a>
+<span class="paper"><span class="tag${kind}">${statuses[status]}</span> <a href="/portal/invoices/${id}/pdf" aria-label="${say(words.portal.invoicePdf, { number })}">PDF</a></span>
+<span class="sum-paid">${money(total, currency)}</span>
 ${status === 'open' && payForm(invoice)}
 </li>\n`;
   };
   return html`<section aria-labelledby="invoices">
 <h2 id="invoices">${words.portal.invoices}</h2>
-${invoices.length === 0 ? html`<p>${words.portal.noInvoices}</p>` : html`<ul class="rows">${invoices.map(row)}</ul>`}
+${invoices.length === 0 ? html`<p>${words.portal.noInvoices}</p>` : html`<ul class="rows invoices">${invoices.map(row)}</ul>`}
 </section>
 `;
 }

@@ -26,6 +26,7 @@ import {
   planTermsText,
   priceText,
   quantityText,
+  termsHtml,
   unitOf,
   usageHtml,
 } from './page-text.ts';
@@ -116,8 +117,7 @@ function planHtml(frame: Frame, visit: Visited, subscription: PortalSubscription
   const price = priceText(plan, currency, every, wording) + planTermsText(plan, currency, every, wording);
   return html`<li${plan.isOwn && html` class="own"`}>
 <strong><bdi>${plan.name}</bdi></strong>
-<span>${price}</span>
-${plan.description !== null && html`<span class="soft"><bdi>${plan.description}</bdi></span>`}
+${termsHtml(price)}${plan.description !== null && html`<span class="soft"><bdi>${plan.description}</bdi></span>`}
 ${includedHtml(plan.included, 1, every, wording)}
 ${plan.isOwn && !plan.addOn && html`<span class="own-tag"><span class="tag">${portal.current}</span></span>`}
 ${isChoosable(subscription, plan) && chooseHtml(frame, visit, subscription, plan)}
@@ -294,7 +294,7 @@ export function cancelPage(
 <form method="post" action="/portal/subscriptions/${id}/cancel">${hiddenHtml({ formToken: visit.formToken })}
 ${choiceHtml({ name: 'reason', label: reasonLabel, value: reason }, reasonsIn(frame), state)}
 ${textAreaHtml(field, state)}
-<div class="actions"><button>${cancel}</button><a class="button plain" href="/portal">${keepSubscription}</a></div></form>
+<div class="actions"><button class="danger">${cancel}</button><a class="button plain" href="/portal">${keepSubscription}</a></div></form>
 </section>`;
   return stepPage(frame, cancel, content, { isWrong: isTooLong });
 }

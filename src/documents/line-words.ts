@@ -97,7 +97,7 @@ export const lineTexts: Readonly<Record<Language, LineTexts>> = {
       billedBefore: 'Ya facturado',
       unitsBilledBefore: '{units} de ellas ya facturadas',
       soFar: 'Hasta ahora',
-      discountTakenBack: 'Descuento sobre lo devuelto',
+      discountTakenBack: 'Descuento sobre el importe devuelto',
       quantityFor: '{quantity} por {amount}',
     },
     price: {
@@ -123,7 +123,7 @@ export const lineTexts: Readonly<Record<Language, LineTexts>> = {
       perMillion: 'par million',
       perMany: 'pour {count}',
       notBilled: '{usage}, non facturé',
-      only: 'Seulement {range}',
+      only: 'Uniquement {range}',
       billedBefore: 'Déjà facturé',
       unitsBilledBefore: 'dont {units} déjà facturées',
       soFar: 'Jusqu’ici',
@@ -131,7 +131,7 @@ export const lineTexts: Readonly<Record<Language, LineTexts>> = {
       quantityFor: '{quantity} pour {amount}',
     },
     price: {
-      freeUnits: '{units} gratuits',
+      freeUnits: '{units} gratuites',
       unitsAt: '{units} à {rate}',
       each: '{amount} l’unité',
       flat: '{amount}',
@@ -149,8 +149,8 @@ export const lineTexts: Readonly<Record<Language, LineTexts>> = {
     line: {
       usageAt: '{usage} a {amount} {per}',
       perOne: 'per unità',
-      perThousand: 'per mille',
-      perMillion: 'per milione',
+      perThousand: 'ogni mille',
+      perMillion: 'ogni milione',
       perMany: 'ogni {count}',
       notBilled: '{usage}, non fatturato',
       only: 'Solo {range}',
@@ -161,7 +161,7 @@ export const lineTexts: Readonly<Record<Language, LineTexts>> = {
       quantityFor: '{quantity} per {amount}',
     },
     price: {
-      freeUnits: '{units} gratuiti',
+      freeUnits: '{units} gratuite',
       unitsAt: '{units} a {rate}',
       each: '{amount} ciascuna',
       flat: '{amount}',
@@ -247,7 +247,7 @@ export const lineTexts: Readonly<Record<Language, LineTexts>> = {
       billedBefore: 'Já faturado',
       unitsBilledBefore: 'das quais {units} já faturadas',
       soFar: 'Até agora',
-      discountTakenBack: 'Desconto sobre o devolvido',
+      discountTakenBack: 'Desconto sobre o valor devolvido',
       quantityFor: '{quantity} por {amount}',
     },
     price: {

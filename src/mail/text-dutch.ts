@@ -4,13 +4,13 @@ export const dutch: EmailCatalogue = {
   greeting: 'Beste {customer},',
   closing: 'Heb je vragen? Beantwoord dan deze e-mail.',
   retry: 'Op {date} proberen we het opnieuw.',
-  noRetry: 'We proberen het niet vanzelf opnieuw.',
-  again: 'Deze begint opnieuw op {date}.',
+  noRetry: 'We proberen het niet automatisch opnieuw.',
+  again: 'Deze begint op {date} weer bij nul.',
   emails: {
     invoice_issued: {
       subject: 'Factuur {number} van {seller}',
       heading: 'Factuur {number}',
-      text: 'Hierbij ontvang je factuur {number} van {amount}, te betalen vóór {date}. De pdf is bijgevoegd.',
+      text: 'Hierbij ontvang je factuur {number} van {amount}, uiterlijk te betalen op {date}. De pdf is bijgevoegd.',
       action: 'Factuur bekijken en betalen',
     },
     receipt: {
@@ -34,7 +34,7 @@ export const dutch: EmailCatalogue = {
     payment_waiting: {
       subject: 'Je betaling aan {seller} wacht op je',
       heading: 'Je betaling is nog niet voltooid',
-      text: 'Je bank vraagt je de betaling van {amount} te bevestigen die je op {date} bent begonnen. Open de betaalpagina en bevestig de betaling bij je bank. Tot dan wordt er niets afgeschreven, en zonder bevestiging vervalt de betaling.',
+      text: 'Je bank vraagt je de betaling van {amount} te bevestigen waarmee je op {date} bent begonnen. Open de betaalpagina en bevestig de betaling bij je bank. Tot dan wordt er niets afgeschreven, en zonder bevestiging vervalt de betaling.',
       action: 'Betaling bevestigen',
     },
     subscription_canceled: {
@@ -52,7 +52,7 @@ export const dutch: EmailCatalogue = {
     trial_ending: {
       subject: 'Je proefperiode van {plan} eindigt op {date}',
       heading: 'Je proefperiode eindigt binnenkort',
-      text: 'Je proefperiode van {plan} eindigt op {date}. Daarna loopt je abonnement door en wordt het in rekening gebracht. Wil je niet doorgaan, zeg dan vóór die dag op.',
+      text: 'Je proefperiode van {plan} eindigt op {date}. Daarna loopt je abonnement door en ga je ervoor betalen. Wil je niet doorgaan, zeg dan vóór die dag op.',
       action: null,
     },
     card_expiring: {

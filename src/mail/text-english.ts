@@ -4,8 +4,8 @@ export const english: EmailCatalogue = {
   greeting: 'Hello {customer},',
   closing: 'Reply to this email if you have any questions.',
   retry: 'We will try again on {date}.',
-  noRetry: 'We will not try again by ourselves.',
-  again: 'It begins again on {date}.',
+  noRetry: 'We will not try again automatically.',
+  again: 'It resets on {date}.',
   emails: {
     invoice_issued: {
       subject: 'Invoice {number} from {seller}',
@@ -46,13 +46,13 @@ export const english: EmailCatalogue = {
     credit_note_issued: {
       subject: 'Credit note {number} from {seller}',
       heading: 'Credit note {number}',
-      text: 'We have credited you {amount} on {date}. The credit note {number} is attached as a PDF.',
+      text: 'We credited you {amount} on {date}. Credit note {number} is attached as a PDF.',
       action: 'View the invoice',
     },
     trial_ending: {
       subject: 'Your trial of {plan} ends on {date}',
       heading: 'Your trial ends soon',
-      text: 'Your trial of {plan} ends on {date}. Your subscription continues after it, and is charged from then on. If you do not want to continue, cancel before that day.',
+      text: 'Your trial of {plan} ends on {date}. Your subscription then continues, and you are charged from that day on. If you do not want to continue, cancel before that day.',
       action: null,
     },
     card_expiring: {
@@ -63,7 +63,7 @@ export const english: EmailCatalogue = {
     },
     spend_limit_reached: {
       subject: 'You have reached a limit with {seller}',
-      heading: 'Your limit is reached',
+      heading: 'You have reached your limit',
       text: 'You have used all of your limit of {limit}. {again}',
       action: 'View your account',
     },

@@ -5,12 +5,12 @@ export const french: EmailCatalogue = {
   closing: 'Pour toute question, répondez à cet e-mail.',
   retry: 'Nous réessaierons le {date}.',
   noRetry: 'Nous ne réessaierons pas automatiquement.',
-  again: 'Elle recommence le {date}.',
+  again: 'Il sera remis à zéro le {date}.',
   emails: {
     invoice_issued: {
       subject: 'Facture {number} de {seller}',
       heading: 'Facture {number}',
-      text: 'Voici votre facture {number} de {amount}, à régler avant le {date}. Elle est jointe au format PDF.',
+      text: 'Voici votre facture {number} de {amount}, à régler au plus tard le {date}. Elle est jointe au format PDF.',
       action: 'Voir et payer la facture',
     },
     receipt: {
@@ -22,7 +22,7 @@ export const french: EmailCatalogue = {
     payment_failed: {
       subject: 'Votre paiement à {seller} a échoué',
       heading: 'Votre paiement a échoué',
-      text: 'Nous n’avons pas pu prélever {amount} pour la facture {number} le {date}. Mettez à jour votre moyen de paiement ou utilisez-en un autre. {retry}',
+      text: 'Nous n’avons pas pu prélever {amount} pour la facture {number} le {date}. Veuillez mettre à jour votre moyen de paiement ou en utiliser un autre. {retry}',
       action: 'Payer la facture',
     },
     payment_action_required: {
@@ -62,9 +62,9 @@ export const french: EmailCatalogue = {
       action: null,
     },
     spend_limit_reached: {
-      subject: 'Vous avez atteint une limite chez {seller}',
-      heading: 'Votre limite est atteinte',
-      text: 'Vous avez utilisé toute votre limite de {limit}. {again}',
+      subject: 'Vous avez atteint un plafond chez {seller}',
+      heading: 'Votre plafond est atteint',
+      text: 'Vous avez entièrement utilisé votre plafond de {limit}. {again}',
       action: 'Voir votre compte',
     },
     top_up_action_required: {

@@ -4,8 +4,8 @@ export const german: EmailCatalogue = {
   greeting: 'Guten Tag {customer},',
   closing: 'Bei Fragen antworten Sie einfach auf diese E-Mail.',
   retry: 'Am {date} versuchen wir es erneut.',
-  noRetry: 'Wir versuchen es nicht von selbst noch einmal.',
-  again: 'Es beginnt am {date} von Neuem.',
+  noRetry: 'Wir versuchen es nicht automatisch erneut.',
+  again: 'Es wird am {date} zurückgesetzt.',
   emails: {
     invoice_issued: {
       subject: 'Rechnung {number} von {seller}',
@@ -27,7 +27,7 @@ export const german: EmailCatalogue = {
     },
     payment_action_required: {
       subject: 'Bitte bestätigen Sie Ihre Zahlung an {seller}',
-      heading: 'Ihre Bank bittet um Bestätigung der Zahlung',
+      heading: 'Ihre Bank bittet Sie, die Zahlung zu bestätigen',
       text: 'Ihre Bank bittet Sie, die Zahlung von {amount} für die Rechnung {number} zu bestätigen. Öffnen Sie dazu die Zahlungsseite und bestätigen Sie die Zahlung dort bei Ihrer Bank. Bis dahin bleibt die Rechnung offen.',
       action: 'Zahlung bestätigen',
     },
@@ -44,15 +44,15 @@ export const german: EmailCatalogue = {
       action: null,
     },
     credit_note_issued: {
-      subject: 'Gutschrift {number} von {seller}',
-      heading: 'Gutschrift {number}',
-      text: 'Wir haben Ihnen am {date} {amount} gutgeschrieben. Die Gutschrift {number} ist als PDF angehängt.',
+      subject: 'Rechnungskorrektur {number} von {seller}',
+      heading: 'Rechnungskorrektur {number}',
+      text: 'Wir haben Ihnen am {date} {amount} gutgeschrieben. Die Rechnungskorrektur {number} ist als PDF angehängt.',
       action: 'Rechnung ansehen',
     },
     trial_ending: {
       subject: 'Ihr Testzeitraum für {plan} endet am {date}',
       heading: 'Ihr Testzeitraum endet bald',
-      text: 'Ihr Testzeitraum für {plan} endet am {date}. Danach läuft Ihr Abonnement weiter und wird ab dann berechnet. Wenn Sie das nicht möchten, kündigen Sie vor diesem Tag.',
+      text: 'Ihr Testzeitraum für {plan} endet am {date}. Danach läuft Ihr Abonnement kostenpflichtig weiter. Wenn Sie das nicht möchten, kündigen Sie vor diesem Tag.',
       action: null,
     },
     card_expiring: {

@@ -5,7 +5,7 @@ export const italian: EmailCatalogue = {
   closing: 'Per qualsiasi domanda, risponda a questa e-mail.',
   retry: 'Riproveremo il {date}.',
   noRetry: 'Non riproveremo automaticamente.',
-  again: 'Ricomincia il {date}.',
+  again: 'Si azzera il {date}.',
   emails: {
     invoice_issued: {
       subject: 'Fattura {number} di {seller}',
@@ -27,14 +27,14 @@ export const italian: EmailCatalogue = {
     },
     payment_action_required: {
       subject: 'Confermi il pagamento a {seller}',
-      heading: 'La sua banca chiede di confermare il pagamento',
-      text: 'La sua banca chiede di confermare il pagamento di {amount} per la fattura {number}. Apra la pagina di pagamento e lo confermi lì con la sua banca. Fino ad allora la fattura resta da pagare.',
+      heading: 'La Sua banca chiede di confermare il pagamento',
+      text: 'La Sua banca chiede di confermare il pagamento di {amount} per la fattura {number}. Apra la pagina di pagamento e lo confermi lì con la Sua banca. Fino ad allora la fattura resta da pagare.',
       action: 'Conferma il pagamento',
     },
     payment_waiting: {
-      subject: 'Il suo pagamento a {seller} è in attesa di conferma',
-      heading: 'Il suo pagamento non è ancora completo',
-      text: 'La sua banca le chiede di confermare il pagamento di {amount} iniziato il {date}. Apra la pagina di pagamento e lo confermi con la sua banca. Fino ad allora non le sarà addebitato nulla e, senza conferma, il pagamento scadrà.',
+      subject: 'Il Suo pagamento a {seller} è in attesa di conferma',
+      heading: 'Il Suo pagamento non è ancora completo',
+      text: 'La Sua banca Le chiede di confermare il pagamento di {amount} iniziato il {date}. Apra la pagina di pagamento e lo confermi con la Sua banca. Fino ad allora non Le sarà addebitato nulla e, senza conferma, il pagamento scadrà.',
       action: 'Conferma il pagamento',
     },
     subscription_canceled: {
@@ -46,13 +46,13 @@ export const italian: EmailCatalogue = {
     credit_note_issued: {
       subject: 'Nota di credito {number} di {seller}',
       heading: 'Nota di credito {number}',
-      text: 'Il {date} abbiamo accreditato {amount}. La nota di credito {number} è allegata in PDF.',
+      text: 'Il {date} Le abbiamo accreditato {amount}. La nota di credito {number} è allegata in PDF.',
       action: 'Visualizza la fattura',
     },
     trial_ending: {
       subject: 'La prova di {plan} termina il {date}',
       heading: 'La prova sta per terminare',
-      text: 'La prova di {plan} termina il {date}. L’abbonamento prosegue e viene addebitato da quel giorno. Se non desidera continuare, annulli prima di tale data.',
+      text: 'La prova di {plan} termina il {date}. L’abbonamento prosegue poi a pagamento. Se non desidera continuare, disdica prima di tale data.',
       action: null,
     },
     card_expiring: {
@@ -63,14 +63,14 @@ export const italian: EmailCatalogue = {
     },
     spend_limit_reached: {
       subject: 'Ha raggiunto un limite con {seller}',
-      heading: 'Il limite è raggiunto',
-      text: 'Ha utilizzato tutto il suo limite di {limit}. {again}',
+      heading: 'Ha raggiunto il Suo limite',
+      text: 'Ha utilizzato tutto il Suo limite di {limit}. {again}',
       action: 'Vedi l’account',
     },
     top_up_action_required: {
       subject: 'Confermi la carta usata con {seller}',
-      heading: 'La banca chiede una conferma',
-      text: 'Il {date} non abbiamo potuto ricaricare il saldo, perché la banca le chiede di confermare il pagamento. Apra il suo account e salvi di nuovo la carta, affinché la banca lo autorizzi.',
+      heading: 'La Sua banca chiede una conferma',
+      text: 'Il {date} non abbiamo potuto ricaricare il saldo, perché la Sua banca Le chiede di confermare il pagamento. Apra il Suo account e salvi di nuovo la carta, affinché la banca lo autorizzi.',
       action: 'Apri l’account',
     },
   },

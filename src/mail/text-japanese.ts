@@ -5,7 +5,7 @@ export const japanese: EmailCatalogue = {
   closing: 'ご不明な点がございましたら、このメールにご返信ください。',
   retry: '{date} に再度請求いたします。',
   noRetry: '自動での再請求は行いません。',
-  again: '{date} に再び使えるようになります。',
+  again: '上限は {date} にリセットされます。',
   emails: {
     invoice_issued: {
       subject: '{seller} からの請求書 {number}',
@@ -27,14 +27,14 @@ export const japanese: EmailCatalogue = {
     },
     payment_action_required: {
       subject: '{seller} へのお支払いの確認をお願いします',
-      heading: '銀行がお支払いの確認を求めています',
-      text: '請求書 {number} のお支払い {amount} について、ご利用の銀行が本人確認を求めています。お支払いページを開き、銀行の確認手続きを完了してください。完了するまで請求書は未払いのままです。',
+      heading: 'お支払いには銀行での確認が必要です',
+      text: '請求書 {number} のお支払い {amount} について、ご利用の銀行が本人確認を求めています。お支払いページを開き、銀行での確認手続きを完了してください。完了するまで、請求書は未払いのままとなります。',
       action: 'お支払いを確認する',
     },
     payment_waiting: {
       subject: '{seller} へのお支払いの確認が必要です',
       heading: 'お支払いはまだ完了していません',
-      text: '{date} に開始された {amount} のお支払いについて、ご利用の銀行が確認を求めています。お支払いページを開き、銀行で確認してください。確認されるまで請求は行われず、確認がない場合お支払いは無効になります。',
+      text: '{date} に開始された {amount} のお支払いについて、ご利用の銀行が確認を求めています。お支払いページを開き、銀行で確認してください。確認されるまで請求は行われず、確認がない場合、お支払いは無効になります。',
       action: 'お支払いを確認する',
     },
     subscription_canceled: {

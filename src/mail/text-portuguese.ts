@@ -1,11 +1,11 @@
 import type { EmailCatalogue } from './email.ts';
 
 export const portuguese: EmailCatalogue = {
-  greeting: 'Olá, {customer},',
+  greeting: 'Olá, {customer}:',
   closing: 'Em caso de dúvida, responda a este e-mail.',
   retry: 'Voltaremos a tentar em {date}.',
   noRetry: 'Não voltaremos a tentar automaticamente.',
-  again: 'Recomeça em {date}.',
+  again: 'Recomeça do zero em {date}.',
   emails: {
     invoice_issued: {
       subject: 'Fatura {number} de {seller}',
@@ -15,7 +15,7 @@ export const portuguese: EmailCatalogue = {
     },
     receipt: {
       subject: 'O seu recibo de {seller}',
-      heading: 'Obrigado pelo pagamento',
+      heading: 'Agradecemos o seu pagamento',
       text: 'Recebemos em {date} o pagamento de {amount} da fatura {number}.',
       action: 'Ver a fatura',
     },
@@ -38,27 +38,27 @@ export const portuguese: EmailCatalogue = {
       action: 'Confirmar o pagamento',
     },
     subscription_canceled: {
-      subject: 'A assinatura de {plan} terminou',
-      heading: 'A assinatura terminou',
-      text: 'A assinatura de {plan} terminou em {date}.',
+      subject: 'A sua subscrição de {plan} terminou',
+      heading: 'A sua subscrição terminou',
+      text: 'A sua subscrição de {plan} terminou em {date}.',
       action: null,
     },
     credit_note_issued: {
       subject: 'Nota de crédito {number} de {seller}',
       heading: 'Nota de crédito {number}',
-      text: 'Creditámos {amount} em {date}. A nota de crédito {number} segue em anexo, em PDF.',
+      text: 'Creditámos-lhe {amount} em {date}. A nota de crédito {number} segue em anexo, em PDF.',
       action: 'Ver a fatura',
     },
     trial_ending: {
       subject: 'O período de teste de {plan} termina em {date}',
       heading: 'O período de teste está a terminar',
-      text: 'O período de teste de {plan} termina em {date}. Depois disso, a assinatura continua e passa a ser cobrada. Se não quiser continuar, cancele antes desse dia.',
+      text: 'O período de teste de {plan} termina em {date}. Depois disso, a subscrição continua e passa a ser cobrada. Se não quiser continuar, cancele antes desse dia.',
       action: null,
     },
     card_expiring: {
       subject: 'O seu cartão em {seller} expira em breve',
       heading: 'O seu cartão expira em breve',
-      text: 'O seu cartão {card} expira em {date}. Adicione outro para que o próximo pagamento seja feito.',
+      text: 'O seu cartão {card} expira em {date}. Adicione outro para que o próximo pagamento seja efetuado.',
       action: null,
     },
     spend_limit_reached: {

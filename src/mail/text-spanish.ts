@@ -5,7 +5,7 @@ export const spanish: EmailCatalogue = {
   closing: 'Si tiene alguna pregunta, responda a este correo.',
   retry: 'Lo intentaremos de nuevo el {date}.',
   noRetry: 'No lo intentaremos de nuevo automáticamente.',
-  again: 'Comienza de nuevo el {date}.',
+  again: 'Se reinicia el {date}.',
   emails: {
     invoice_issued: {
       subject: 'Factura {number} de {seller}',
@@ -44,15 +44,15 @@ export const spanish: EmailCatalogue = {
       action: null,
     },
     credit_note_issued: {
-      subject: 'Nota de crédito {number} de {seller}',
-      heading: 'Nota de crédito {number}',
-      text: 'El {date} le abonamos {amount}. La nota de crédito {number} se adjunta en PDF.',
+      subject: 'Factura rectificativa {number} de {seller}',
+      heading: 'Factura rectificativa {number}',
+      text: 'El {date} le hemos abonado {amount}. La factura rectificativa {number} se adjunta en PDF.',
       action: 'Ver la factura',
     },
     trial_ending: {
       subject: 'Su prueba de {plan} termina el {date}',
       heading: 'Su prueba termina pronto',
-      text: 'Su prueba de {plan} termina el {date}. Después su suscripción continúa y se cobra a partir de entonces. Si no desea continuar, cancele antes de ese día.',
+      text: 'Su prueba de {plan} termina el {date}. Después, su suscripción continúa y se le cobrará a partir de ese día. Si no desea continuar, cancele antes de ese día.',
       action: null,
     },
     card_expiring: {

@@ -226,7 +226,7 @@ test('a spend limit that is reached is told of once in its period, with the day 
   const mail = inbox.received.find(({ messageId }) => messageId === `<${told[0]?.id}@acme.test>`);
   assert.match(
     mail?.text ?? '',
-    /Limit von 2\.000 vollständig verbraucht\. Es beginnt am 1\. Februar 2026 von Neuem\./,
+    /Limit von 2\.000 vollständig verbraucht\. Es wird am 1\. Februar 2026 zurückgesetzt\./,
   );
   assert(mail?.text?.includes(`${publicUrl}/portal?key=`));
   for (const template of ['spend_limit_reached', 'top_up_action_required'])

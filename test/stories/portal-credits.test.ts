@@ -75,7 +75,7 @@ test('balances say what is left, included, bought, reserved and next to expire, 
   // 1000 calls beyond the 500 of the plan cost 0.5, and the reserved ones as much.
   assert.equal(
     section(page, 'balances'),
-    'Remaining usage API calls 0 of 500 left AI credits 1.5 of 2.5 left Reserved: 0.5 · 2 expire on July 1, 2026',
+    'Remaining usage API calls 0 of 500 left AI credits 1.5 of 2.5 left Reserved: 0.5 · Expiring on July 1, 2026: 2',
   );
   const usage = section(page, 'usage');
   assert.match(
@@ -129,7 +129,7 @@ test('a customer sets limits below those of the seller, changes and removes them
   const shown = section(await read('/portal'), 'limits');
   assert.match(
     shown,
-    /API calls · each month 150 of 200 used Set by you\. Usage stops at the limit\. Starts again on July 1, 2026\./,
+    /API calls · each month 150 of 200 used Set by you\. Usage stops at the limit\. Resets on July 1, 2026\./,
   );
   assert.match(shown, /All usage \(team\) · each day 0 of 9 used/);
   assert.match(shown, /All usage · each month \$0\.75 of \$12\.50 used Set by you\. You are only notified\./);

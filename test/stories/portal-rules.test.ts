@@ -415,7 +415,7 @@ test('a customer with prices of its own sees and pays them by a link and in the 
     assert.match(text, /Answers: \$0\.03 each/);
     assert.doesNotMatch(text, /\$[36]0\.00/);
   }
-  assert.match(await (await look(`${at}/plans`)).text(), /Desk<\/bdi><\/strong>\n<span>\$20\.00 per month/);
+  assert.match(await (await look(`${at}/plans`)).text(), /Desk<\/bdi><\/strong>\n<p class="terms">\$20\.00 per month/);
   const answer = await send(`${at}/change`, { priceId: price.id, quantity: '2', shownDue: '2000' });
   assert.equal(answer.headers.get('location'), '/portal?done=changed');
   const paid = (await app.get(`/payments?subscriptionId=${subscriptionId}`)).data.map(({ amount }: Body) => amount);
@@ -425,7 +425,7 @@ test('a customer with prices of its own sees and pays them by a link and in the 
   );
   const other = await openPortal({ priceId: price.id });
   const elsewhere = await (await other.look(`/portal/subscriptions/${other.subscriptionId}/plans`)).text();
-  assert.match(elsewhere, /Desk<\/bdi><\/strong>\n<span>\$30\.00 per month/);
+  assert.match(elsewhere, /Desk<\/bdi><\/strong>\n<p class="terms">\$30\.00 per month/);
 });
 
 test('the portal sells what gives credits and is paid once, by a checkout that charges once, to who can hold it', async () => {
