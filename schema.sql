@@ -2505,7 +2505,7 @@ CREATE INDEX emails_by_status ON public.emails USING btree (environment_id, stat
 CREATE INDEX emails_by_template ON public.emails USING btree (environment_id, template, id);
 CREATE INDEX events_by_object ON public.events USING btree (environment_id, object_id, id);
 CREATE INDEX events_by_time ON public.events USING btree (environment_id, occurred_at);
-CREATE INDEX events_by_type ON public.events USING btree (environment_id, type, id);
+CREATE INDEX events_by_type ON public.events USING btree (environment_id, type, id) INCLUDE (pricing_model_id);
 CREATE INDEX features_by_slug ON public.features USING btree (environment_id, pricing_model_id, slug);
 CREATE INDEX idempotency_keys_created_at ON public.idempotency_keys USING btree (created_at);
 CREATE INDEX invitations_by_expiry ON people.invitations USING btree (expires_at) WHERE (accepted_at IS NULL);
@@ -2524,11 +2524,11 @@ CREATE INDEX invoices_by_creation ON public.invoices USING btree (environment_id
 CREATE INDEX invoices_by_customer ON public.invoices USING btree (environment_id, customer_id);
 CREATE INDEX invoices_by_date ON public.invoices USING btree (environment_id, invoice_date);
 CREATE INDEX invoices_by_metadata ON public.invoices USING gin (metadata jsonb_path_ops) WHERE (metadata IS NOT NULL);
-CREATE INDEX invoices_by_status ON public.invoices USING btree (environment_id, status, id);
+CREATE INDEX invoices_by_status ON public.invoices USING btree (environment_id, status, id) INCLUDE (pricing_model_id, consolidated_into);
 CREATE INDEX invoices_by_subscription ON public.invoices USING btree (environment_id, subscription_id);
 CREATE INDEX invoices_finalization_due ON public.invoices USING btree (environment_id, finalizes_at) WHERE (finalizes_at IS NOT NULL);
 CREATE INDEX invoices_notice_due ON public.invoices USING btree (environment_id, notice_at) WHERE ((notice_at IS NOT NULL) AND (status = 'open'::text));
-CREATE INDEX invoices_owed ON public.invoices USING btree (environment_id, subscription_id) WHERE (status = ANY (ARRAY['open'::text, 'awaiting_payment_confirmation'::text]));
+CREATE INDEX invoices_owed ON public.invoices USING btree (environment_id, subscription_id) INCLUDE (status, due_date, invoice_date, attempt_count, consolidated_into, pricing_model_id) WHERE (status = ANY (ARRAY['open'::text, 'awaiting_payment_confirmation'::text]));
 CREATE INDEX invoices_parts ON public.invoices USING btree (environment_id, consolidated_into) WHERE (consolidated_into IS NOT NULL);
 CREATE INDEX ledger_accounts_open_rollups ON public.ledger_accounts USING btree (environment_id, open_series_id) WHERE (open_series_id IS NOT NULL);
 CREATE INDEX ledger_entries_by_sequence ON public.ledger_entries USING brin (sequence) WITH (pages_per_range='32');
@@ -2554,7 +2554,7 @@ CREATE INDEX payments_by_payment_method ON public.payments USING btree (environm
 CREATE INDEX payments_by_purchase ON public.payments USING btree (environment_id, purchase_id, id) WHERE (purchase_id IS NOT NULL);
 CREATE INDEX payments_by_reference ON public.payments USING btree (environment_id, processor_reference) WHERE (processor_reference IS NOT NULL);
 CREATE INDEX payments_by_settlement ON public.payments USING btree (environment_id, settlement_date) WHERE (settlement_date IS NOT NULL);
-CREATE INDEX payments_by_status ON public.payments USING btree (environment_id, status, id);
+CREATE INDEX payments_by_status ON public.payments USING btree (environment_id, status, id) INCLUDE (pricing_model_id);
 CREATE INDEX payments_by_subscription ON public.payments USING btree (environment_id, subscription_id);
 CREATE INDEX payments_to_check ON public.payments USING btree (environment_id, check_at) WHERE (check_at IS NOT NULL);
 CREATE INDEX payments_unsent ON public.payments USING btree (environment_id, id) WHERE ((status = 'processing'::text) AND (processor_reference IS NULL));
@@ -2609,7 +2609,7 @@ CREATE INDEX subscriptions_by_customer ON public.subscriptions USING btree (envi
 CREATE INDEX subscriptions_by_metadata ON public.subscriptions USING gin (metadata jsonb_path_ops) WHERE (metadata IS NOT NULL);
 CREATE INDEX subscriptions_by_other_anchor ON public.subscriptions USING btree (environment_id, id) WHERE (billing_anchor <> '"anniversary"'::jsonb);
 CREATE INDEX subscriptions_by_price ON public.subscriptions USING btree (environment_id, price_id);
-CREATE INDEX subscriptions_by_status ON public.subscriptions USING btree (environment_id, status, id);
+CREATE INDEX subscriptions_by_status ON public.subscriptions USING btree (environment_id, status, id) INCLUDE (pricing_model_id);
 CREATE INDEX subscriptions_cancel_due ON public.subscriptions USING btree (environment_id, cancel_scheduled_at) WHERE (status = 'cancellation_scheduled'::text);
 CREATE INDEX subscriptions_interim_due ON public.subscriptions USING btree (environment_id, interim_at) WHERE ((interim_at IS NOT NULL) AND (status = ANY (ARRAY['trialing'::text, 'active'::text, 'past_due'::text, 'unpaid'::text, 'cancellation_scheduled'::text])));
 CREATE INDEX subscriptions_living ON public.subscriptions USING btree (environment_id, customer_id, id) WHERE (status <> ALL (ARRAY['canceled'::text, 'incomplete_expired'::text]));

@@ -50,8 +50,7 @@ async function requestsOfPages(service: BenchService): Promise<Readonly<Record<s
   return {
     home: [
       ...reports.map((report) => `/analytics/${report}?interval=month`),
-      ...['active', 'trialing', 'past_due', 'unpaid'].map((status) => count('subscriptions', status)),
-      ...[count('payments', 'failed'), count('invoices', 'open')],
+      ...[count('subscriptions', 'active'), count('subscriptions', 'trialing'), '/analytics/attention'],
     ],
     search: ['/customers?limit=5&search=harbor', `/customers?limit=5&search=${customer.externalId}`],
     customers: [`/customers?${page}`, `/customers?${page}&archived=false`, `/customers?${page}&search=labs`],
@@ -61,7 +60,12 @@ async function requestsOfPages(service: BenchService): Promise<Readonly<Record<s
       ...[`/events?${page}&objectId=${customer.id}`, `/audit-log?${page}&recordId=${customer.id}`],
     ],
     subscriptions: [`/subscriptions?${page}`, `/subscriptions?${page}&status=active`, names],
-    invoices: [`/invoices?${page}`, `/invoices?${page}&status=open`, `/invoices?${page}&status=paid`],
+    invoices: [
+      `/invoices?${page}`,
+      `/invoices?${page}&status=open`,
+      `/invoices?${page}&status=paid`,
+      `/invoices?${page}&pastDue=true`,
+    ],
     invoice: [
       `/invoices/${invoice.id}`,
       `/invoices/${invoice.id}/explain`,

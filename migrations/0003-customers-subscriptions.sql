@@ -239,7 +239,7 @@ create index subscriptions_trials on subscriptions (environment_id, customer_id)
 create index subscriptions_waiting on subscriptions (environment_id, created_at)
   where status = 'incomplete' and current_billing_period_start is null;
 create index subscriptions_by_customer on subscriptions (environment_id, customer_id);
-create index subscriptions_by_status on subscriptions (environment_id, status, id);
+create index subscriptions_by_status on subscriptions (environment_id, status, id) include (pricing_model_id);
 create index subscriptions_by_creation on subscriptions (environment_id, created_at);
 create index subscriptions_by_other_anchor on subscriptions (environment_id, id) where billing_anchor <> '"anniversary"';
 create index subscriptions_notice_due on subscriptions (environment_id, notice_at) where notice_at is not null and status = 'trialing';

@@ -438,7 +438,8 @@ comment on column invoices.discount_count is 'The number of its rows in invoice_
 comment on column invoices.attempt_count is 'Attempts to collect it that have ended without money.';
 comment on column invoices.next_attempt_at is 'When to try to collect it again; in the environment''s time.';
 create index invoices_attempt_due on invoices (environment_id, next_attempt_at) where next_attempt_at is not null;
-create index invoices_owed on invoices (environment_id, subscription_id) where status in ('open', 'awaiting_payment_confirmation');
+create index invoices_owed on invoices (environment_id, subscription_id)
+  include (status, due_date, invoice_date, attempt_count, consolidated_into, pricing_model_id) where status in ('open', 'awaiting_payment_confirmation');
 
 -- The discounts of an invoice, in the order in which they lower it.
 create table invoice_discounts (

@@ -42,7 +42,7 @@ export async function selectPage<Row>(
   for (const [filter, text] of Object.entries(request.filters)) {
     const key = metadataKeyOf(filter);
     if (key !== null)
-      conditions.push(sql`id in (select ids_by_metadata(${table}, ${metadataObjects(key, text)}::jsonb[]))`);
+      conditions.push(sql`id = any (array(select ids_by_metadata(${table}, ${metadataObjects(key, text)}::jsonb[])))`);
   }
   const ranges = Object.entries(rangeColumns).flatMap(([name, column]) => {
     const range = instantRange(request.filters, `${name}From`, `${name}To`);

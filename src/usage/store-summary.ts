@@ -35,14 +35,14 @@ export async function sumByTime(
     sql`greatest(width_bucket(${sql.ref(column)}, ${idArray(starts)}::bigint[]), 1)`;
   const keys = { ofHour: positionOf('e.hour'), ofEvent: positionOf('e.usage_date') };
   const { customerId, subscriptionId } = counted.filter;
-  const isWhole = unit !== 'hour' && customerId === undefined && subscriptionId === undefined;
+  const isWhole = customerId === undefined && subscriptionId === undefined;
   const { hours, edges } = splitAtHours(counted.range);
   const parts = countedParts(work, counted, { hours: isWhole ? null : hours, edges }, keys);
   if (isWhole && hours !== null) {
     const whole = { from: hours.from ?? counted.range.from, to: hours.to ?? counted.range.to };
     parts.push(sql`
       select ${keys.ofHour} as key, e.units, e.events
-        from ${metersWithin(work, whole)} where e.usage_meter_id = ${counted.meter.id}`);
+        from ${metersWithin(work, whole, unit === 'hour' ? 'hours' : 'days')} where e.usage_meter_id = ${counted.meter.id}`);
   }
   const { rows } = await sql<Sums & { position: number }>`
     select key as position, sum(units) as units, sum(events)::bigint as events
@@ -127,14 +127,16 @@ export function sumByProperty(
 
 async function ranked(work: Work, parts: readonly RawBuilder<unknown>[], most: number): Promise<RankedSums[]> {
   const { rows } = await sql<RankedSums>`
-    with grouped as (
+    with grouped as materialized (
       select key, sum(units) as units, sum(events)::bigint as events from (${sql.join(parts, sql` union all `)}) counted group by key
-    ), ranked as (
-      select *, row_number() over (order by units desc, events desc, key collate "C") as place from grouped
+    ), ranked as materialized (
+      select *, row_number() over () as place
+        from (select * from grouped order by units desc, events desc, key collate "C" limit ${most}) sorted
     )
-    select place, key, units, events, null::bigint as other from ranked where place <= ${most}
+    select place, key, units, events, null::bigint as other from ranked
     union all
-    select ${most + 1}, null, sum(units), sum(events)::bigint, count(*) from ranked where place > ${most} having count(*) > 0
+    select ${most + 1}, null, sum(g.units) - (select sum(units) from ranked), (sum(g.events) - (select sum(events) from ranked))::bigint,
+           count(*) - ${most} from grouped g having count(*) > ${most}
      order by place`.execute(work.db);
   return rows;
 }
@@ -170,28 +172,34 @@ function countedParts(work: Work, counted: Counted, { hours, edges }: SplitRange
 }
 
 /**
- * The roll-ups of all meters in a range of whole hours, as a table `e` whose rows add up to them. Each touched day is one sum, at
- * its start. The hours of these days that are not in the range count less than nothing. The open roll-ups come on top.
+ * The roll-ups of all meters in a range of whole hours, as a table `e` whose rows add up to them. By `days`, each touched day is one
+ * sum, at its start, and the hours of these days that are not in the range count less than nothing. By `hours`, those of the
+ * range are read. The open roll-ups come on top: their account knows the meter.
  */
 export function metersWithin(
   { environmentId }: Work,
   hours: { readonly from: Instant; readonly to: Instant },
+  by: 'days' | 'hours' = 'days',
 ): RawBuilder<unknown> {
-  const { days, outside } = splitAtDays(hours);
-  const without = outside.map(
-    ({ from, to }) => sql`
-    union all
-    select s.usage_meter_id, r.hour, - r.units, - r.events
+  const rollUps = (sign: RawBuilder<unknown>, { from, to }: typeof hours) => sql`
+    select s.usage_meter_id, r.hour, ${sign} r.units as units, ${sign} r.events as events
       from (select r.* from usage_rollups r
              where r.environment_id = ${environmentId} and r.hour >= ${from}::bigint and r.hour < ${to}::bigint offset 0) r
-      join usage_series s on s.environment_id = ${environmentId} and s.id = r.series_id`,
-  );
-  return sql`(
+      join usage_series s on s.environment_id = ${environmentId} and s.id = r.series_id`;
+  const { days, outside } = splitAtDays(hours);
+  const closed =
+    by === 'hours'
+      ? [rollUps(sql``, hours)]
+      : [
+          sql`
     select d.usage_meter_id, d.day as hour, d.units, d.events from usage_days d
-     where d.environment_id = ${environmentId} and d.day >= ${days.from}::bigint and d.day < ${days.to}::bigint
-     ${sql.join(without, sql``)}
-     union all
-    select a.usage_meter_id, a.open_hour, a.open_units, a.open_events from ledger_accounts a
+     where d.environment_id = ${environmentId} and d.day >= ${days.from}::bigint and d.day < ${days.to}::bigint`,
+          ...outside.map((part) => rollUps(sql`-`, part)),
+        ];
+  const open = sql`
+    select a.usage_meter_id, a.open_hour, sum(a.open_units), sum(a.open_events)::bigint from ledger_accounts a
      where a.environment_id = ${environmentId} and a.open_series_id is not null and a.open_hour >= ${hours.from}::bigint
-       and a.open_hour < ${hours.to}::bigint) e`;
+       and a.open_hour < ${hours.to}::bigint
+     group by 1, 2`;
+  return sql`(${sql.join([...closed, open], sql` union all `)}) e`;
 }
