@@ -891,7 +891,7 @@ END),
   constraint features_slug_length CHECK ((char_length(slug) <= 255)),
   constraint features_spend_limit CHECK (
 CASE type
-    WHEN 'spend_limit'::text THEN COALESCE((((spend_limit ->> 'period'::text) = ANY (ARRAY['day'::text, 'week'::text, 'month'::text, 'billing_period'::text])) AND ((spend_limit ->> 'unit'::text) = ANY (ARRAY['units'::text, 'money'::text])) AND ((spend_limit ->> 'action'::text) = ANY (ARRAY['block'::text, 'notify'::text])) AND (jsonb_array_length((spend_limit -> 'thresholds'::text)) <= 10)), false)
+    WHEN 'spend_limit'::text THEN COALESCE((((spend_limit ->> 'period'::text) = ANY (ARRAY['day'::text, 'week'::text, 'month'::text, 'billing_period'::text])) AND ((spend_limit ->> 'unit'::text) = ANY (ARRAY['units'::text, 'money'::text])) AND ((spend_limit ->> 'action'::text) = ANY (ARRAY['block'::text, 'notify'::text])) AND (jsonb_array_length((spend_limit -> 'thresholds'::text)) <= 10) AND (((spend_limit ->> 'creditPoolId'::text) IS NULL) OR (((spend_limit ->> 'usageMeterId'::text) IS NULL) AND ((spend_limit ->> 'unit'::text) = 'units'::text) AND (amount < '1000000000000'::numeric)))), false)
     ELSE (spend_limit IS NULL)
 END),
   constraint features_value CHECK (
@@ -5212,13 +5212,17 @@ CREATE OR REPLACE FUNCTION public.spend_limit_of_plan(l spend_limits, at bigint)
  LANGUAGE sql
  STABLE
 BEGIN ATOMIC
- SELECT LEAST(GREATEST(sum(s.amount), (0)::numeric), ('9007199254740991'::bigint)::numeric) AS "least",
+ SELECT (LEAST(GREATEST(sum(s.amount), (0)::numeric), ('9007199254740991'::bigint)::numeric) * (
+         CASE
+             WHEN starts_with((spend_limit_of_plan.l).usage_meter_id, 'credit_pool_'::text) THEN '2162160000000000000'::bigint
+             ELSE (1)::bigint
+         END)::numeric),
      min((f.spend_limit ->> 'action'::text)) AS min,
      (array_agg((f.spend_limit -> 'thresholds'::text) ORDER BY s.id DESC))[1] AS array_agg
     FROM ((subscription_item_features s
       JOIN subscription_items i ON (((i.environment_id = s.environment_id) AND (i.id = s.subscription_item_id) AND (i.added_date <= spend_limit_of_plan.at) AND ((i.expired_at IS NULL) OR (i.expired_at > spend_limit_of_plan.at)))))
       JOIN features f ON (((f.environment_id = s.environment_id) AND (f.id = s.feature_id))))
-   WHERE ((s.environment_id = (spend_limit_of_plan.l).environment_id) AND (s.subscription_id = (spend_limit_of_plan.l).subscription_id) AND (s.type = 'spend_limit'::text) AND ((s.expired_at IS NULL) OR (s.expired_at > spend_limit_of_plan.at)) AND (NOT ((f.spend_limit ->> 'usageMeterId'::text) IS DISTINCT FROM (spend_limit_of_plan.l).usage_meter_id)) AND ((f.spend_limit ->> 'period'::text) = (spend_limit_of_plan.l).period) AND ((f.spend_limit ->> 'unit'::text) = (spend_limit_of_plan.l).unit) AND (NOT (EXISTS ( SELECT
+   WHERE ((s.environment_id = (spend_limit_of_plan.l).environment_id) AND (s.subscription_id = (spend_limit_of_plan.l).subscription_id) AND (s.type = 'spend_limit'::text) AND ((s.expired_at IS NULL) OR (s.expired_at > spend_limit_of_plan.at)) AND (NOT (COALESCE((f.spend_limit ->> 'creditPoolId'::text), (f.spend_limit ->> 'usageMeterId'::text)) IS DISTINCT FROM (spend_limit_of_plan.l).usage_meter_id)) AND ((f.spend_limit ->> 'period'::text) = (spend_limit_of_plan.l).period) AND ((f.spend_limit ->> 'unit'::text) = (spend_limit_of_plan.l).unit) AND (NOT (EXISTS ( SELECT
             FROM spend_limits o
            WHERE ((o.environment_id = (spend_limit_of_plan.l).environment_id) AND (o.customer_id = (spend_limit_of_plan.l).customer_id) AND (o.set_by = 'seller'::text) AND (o.label IS NULL) AND (NOT (o.usage_meter_id IS DISTINCT FROM (spend_limit_of_plan.l).usage_meter_id)) AND (o.period = (spend_limit_of_plan.l).period) AND (o.unit = (spend_limit_of_plan.l).unit))))))
   HAVING (count(*) > 0);

@@ -347,7 +347,9 @@ create table features (
     case type when 'value' then feature_value_kind(value) is not null else value is null end),
   constraint features_spend_limit check (case type when 'spend_limit'
     then coalesce(spend_limit ->> 'period' in ('day', 'week', 'month', 'billing_period') and spend_limit ->> 'unit' in ('units', 'money')
-      and spend_limit ->> 'action' in ('block', 'notify') and jsonb_array_length(spend_limit -> 'thresholds') <= 10, false)
+      and spend_limit ->> 'action' in ('block', 'notify') and jsonb_array_length(spend_limit -> 'thresholds') <= 10
+      and (spend_limit ->> 'creditPoolId' is null
+        or spend_limit ->> 'usageMeterId' is null and spend_limit ->> 'unit' = 'units' and amount < 1e12), false)
     else spend_limit is null end),
   constraint features_grant_interval check (case when renewal_frequency = 'every_interval'
     then coalesce(grant_interval ->> 'unit' in ('day', 'week', 'month', 'year') and (grant_interval ->> 'count')::bigint between 1 and 1200, false)

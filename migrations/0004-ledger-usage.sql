@@ -593,18 +593,22 @@ create index spend_limits_by_subscription on spend_limits (environment_id, subsc
 create index spend_limits_by_meter on spend_limits (environment_id, usage_meter_id) where usage_meter_id is not null;
 
 -- What a limit of a plan is at an instant: the sum of the features of its subscription that count the same use, and the terms of
--- the newest one. No row: there are none, or the seller has set a limit of the same use for the customer.
+-- the newest one. No row: there are none, or the seller has set a limit of the same use for the customer. Features count whole
+-- units of a credit pool, and the limit counts its smallest units.
 create function spend_limit_of_plan(l spend_limits, at bigint) returns table (amount numeric, action text, thresholds jsonb)
   language sql stable
   begin atomic
-    select least(greatest(sum(s.amount), 0), 9007199254740991), min(f.spend_limit ->> 'action'),
+    select least(greatest(sum(s.amount), 0), 9007199254740991)
+             * case when starts_with(l.usage_meter_id, 'credit_pool_') then 2162160000000000000 else 1 end,
+           min(f.spend_limit ->> 'action'),
            (array_agg(f.spend_limit -> 'thresholds' order by s.id desc))[1]
       from subscription_item_features s
       join subscription_items i on i.environment_id = s.environment_id and i.id = s.subscription_item_id
        and i.added_date <= at and (i.expired_at is null or i.expired_at > at)
       join features f on f.environment_id = s.environment_id and f.id = s.feature_id
      where s.environment_id = l.environment_id and s.subscription_id = l.subscription_id and s.type = 'spend_limit'
-       and (s.expired_at is null or s.expired_at > at) and f.spend_limit ->> 'usageMeterId' is not distinct from l.usage_meter_id
+       and (s.expired_at is null or s.expired_at > at)
+       and coalesce(f.spend_limit ->> 'creditPoolId', f.spend_limit ->> 'usageMeterId') is not distinct from l.usage_meter_id
        and f.spend_limit ->> 'period' = l.period and f.spend_limit ->> 'unit' = l.unit
        and not exists (
          select from spend_limits o

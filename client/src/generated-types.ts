@@ -398,8 +398,10 @@ export type FeatureStructure = {
   rolloverPeriods?: null;
   value?: null;
   spendLimit: {
-    /** The usage meter that the limit counts. Null: all. */
+    /** The usage meter that the limit counts. Null: all, or a credit pool. */
     usageMeterSlug?: string | null;
+    /** The credit pool of which the limit counts what usage draws, in place of a usage meter. The amount is in whole units of it. */
+    creditPoolSlug?: string | null;
     /** How long the limit counts until it begins again: a day, a week from Monday or a month in UTC, or the billing period of the subscription that is used. A limit by billing period counts each subscription by itself. */
     period: 'day' | 'week' | 'month' | 'billing_period';
     /** Whether the limit is a number of units, or the money that they cost at their prices, in minor units, whether or not credits cover them. */
@@ -573,8 +575,10 @@ export type DestinationEnvironment = 'livemode' | 'testmode';
 export type PriceType = 'subscription' | 'single_payment' | 'usage';
 
 export interface SpendLimitTermsInput {
-  /** The usage meter that the limit counts. Null: all. */
+  /** The usage meter that the limit counts. Null: all, or a credit pool. */
   usageMeterId?: string | null;
+  /** The credit pool of which the limit counts what usage draws, in place of a usage meter. The amount is in whole units of it. */
+  creditPoolId?: string | null;
   /** How long the limit counts until it begins again: a day, a week from Monday or a month in UTC, or the billing period of the subscription that is used. A limit by billing period counts each subscription by itself. */
   period: 'day' | 'week' | 'month' | 'billing_period';
   /** Whether the limit is a number of units, or the money that they cost at their prices, in minor units, whether or not credits cover them. */
@@ -1692,8 +1696,10 @@ export interface GrantInterval {
 export type FeatureValue = number | string | Array<string>;
 
 export interface SpendLimitTerms {
-  /** The usage meter that the limit counts. Null: all. */
+  /** The usage meter that the limit counts. Null: all, or a credit pool. */
   usageMeterId: string | null;
+  /** The credit pool of which the limit counts what usage draws, in place of a usage meter. The amount is in whole units of it. */
+  creditPoolId?: string;
   /** How long the limit counts until it begins again: a day, a week from Monday or a month in UTC, or the billing period of the subscription that is used. A limit by billing period counts each subscription by itself. */
   period: 'day' | 'week' | 'month' | 'billing_period';
   /** Whether the limit is a number of units, or the money that they cost at their prices, in minor units, whether or not credits cover them. */
@@ -2862,8 +2868,10 @@ export interface PricingModelExport {
       active: boolean;
       amount: WholeNumber;
       spendLimit: {
-        /** The usage meter that the limit counts. Null: all. */
+        /** The usage meter that the limit counts. Null: all, or a credit pool. */
         usageMeterSlug: string | null;
+        /** The credit pool of which the limit counts what usage draws, in place of a usage meter. The amount is in whole units of it. */
+        creditPoolSlug?: string;
         /** How long the limit counts until it begins again: a day, a week from Monday or a month in UTC, or the billing period of the subscription that is used. A limit by billing period counts each subscription by itself. */
         period: 'day' | 'week' | 'month' | 'billing_period';
         /** Whether the limit is a number of units, or the money that they cost at their prices, in minor units, whether or not credits cover them. */
@@ -7672,7 +7680,7 @@ export interface FeaturesUpdateInput {
     /** The number of billing periods, or grant intervals, for which rolled-over units can be used. Null if there is no rollover. */
     rolloverPeriods?: number | null;
     value?: number | string | Array<string> | null;
-    /** The terms of a feature of type `spend_limit`. Its usage meter, period and unit cannot change. */
+    /** The terms of a feature of type `spend_limit`. Its usage meter or credit pool, its period and its unit cannot change. */
     spendLimit?: SpendLimitTermsInput | null;
     active?: boolean;
   };

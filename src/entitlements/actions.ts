@@ -194,7 +194,7 @@ async function openLimits(work: Work, granted: readonly store.NewRow[]): Promise
     limits.map(({ subscriptionId, featureId }) => {
       const given = terms.get(featureId);
       assert(given, 'a spend limit has terms');
-      return { subscriptionId, ...given };
+      return { subscriptionId, ...given, usageMeterId: subjectIdOf(given) };
     }),
   );
 }

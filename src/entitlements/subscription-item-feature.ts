@@ -180,7 +180,7 @@ export interface StoredItemFeature extends ItemFeatureValues {
 /** A stored row as returned by the API. */
 export function toItemFeature(row: StoredItemFeature, livemode: boolean): SubscriptionItemFeature {
   const { value, spendLimit, usageMeterId, ...rest } = row;
-  const subject = usageMeterId === null ? { usageMeterId } : grantSubject(usageMeterId);
+  const subject = grantSubject(usageMeterId);
   // A table constraint ensures the fields of the type.
   const own = { ...(value === null ? {} : { value }), ...(spendLimit === null ? {} : { spendLimit }) };
   return { ...rest, ...subject, ...own, livemode } as SubscriptionItemFeature;

@@ -117,7 +117,7 @@ export const spendingInvariants: readonly Invariant[] = [
          and not exists (
            select from spend_limits l
             where l.environment_id = s.environment_id and l.subscription_id = s.subscription_id and l.set_by = 'plan'
-              and l.usage_meter_id is not distinct from f.spend_limit ->> 'usageMeterId'
+              and l.usage_meter_id is not distinct from coalesce(f.spend_limit ->> 'creditPoolId', f.spend_limit ->> 'usageMeterId')
               and l.period = f.spend_limit ->> 'period' and l.unit = f.spend_limit ->> 'unit')`,
   },
   {

@@ -92,8 +92,10 @@ async function refuseOtherGrants(work: Work, feature: NewFeature): Promise<void>
         ? invalid(['feature', 'usageMeterId'], noCreditsOfMeasured)
         : invalid(['feature', 'spendLimit', 'usageMeterId'], noLimitOfMeasured);
   }
-  if (feature.type === 'usage_credit_grant' && feature.creditPoolId !== undefined) {
-    const pool = await required(work, findCreditPool, feature.creditPoolId, 'creditPoolNotFound');
+  const { creditPoolId } =
+    feature.type === 'spend_limit' ? feature.spendLimit : { creditPoolId: undefined, ...feature };
+  if (creditPoolId !== undefined) {
+    const pool = await required(work, findCreditPool, creditPoolId, 'creditPoolNotFound');
     if (pool.pricingModelId !== feature.pricingModelId)
       throw new Problem('otherPricingModel', { record: 'credit pool', id: pool.id });
   }

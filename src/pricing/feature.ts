@@ -97,7 +97,11 @@ export const limitTermsInput = {
     .transform((percents) => [...new Set(percents)].sort((a, b) => a - b))
     .meta(thresholdsMeta),
 };
-const limitedMeter = { description: 'The usage meter that the limit counts. Null: all.' };
+const limitedMeter = { description: 'The usage meter that the limit counts. Null: all, or a credit pool.' };
+const limitedPool = {
+  description:
+    'The credit pool of which the limit counts what usage draws, in place of a usage meter. The amount is in whole units of it.',
+};
 const limitTerms = {
   period: LimitPeriod,
   unit: LimitUnit,
@@ -105,21 +109,55 @@ const limitTerms = {
   thresholds: z.array(z.int()).meta(thresholdsMeta),
 };
 /** The terms of a spend limit by slug, in an export. */
-export const ExportedLimitTerms = z.object({ usageMeterSlug: z.string().nullable().meta(limitedMeter), ...limitTerms });
+export const ExportedLimitTerms = z.object({
+  usageMeterSlug: z.string().nullable().meta(limitedMeter),
+  creditPoolSlug: z.string().optional().meta(limitedPool),
+  ...limitTerms,
+});
 export type LimitTermsStructure = z.infer<typeof ExportedLimitTerms>;
 /** The same in a request. */
-export const LimitTermsStructureInput = z.object({
-  usageMeterSlug: SafeString.nullable().default(null).meta(limitedMeter),
-  ...limitTermsInput,
-});
+export const LimitTermsStructureInput = z
+  .object({
+    usageMeterSlug: SafeString.nullable().default(null).meta(limitedMeter),
+    creditPoolSlug: SafeString.nullish().meta(limitedPool),
+    ...limitTermsInput,
+  })
+  .superRefine(refineLimited('Slug'))
+  .transform(({ creditPoolSlug, ...terms }) => ({ ...terms, ...(creditPoolSlug == null ? {} : { creditPoolSlug }) }));
 /** The terms of a feature of type `spend_limit`, whose amount is that of the feature. */
 export const LimitTerms = z
-  .object({ usageMeterId: z.string().nullable().meta(limitedMeter), ...limitTerms })
+  .object({
+    usageMeterId: z.string().nullable().meta(limitedMeter),
+    creditPoolId: z.string().optional().meta(limitedPool),
+    ...limitTerms,
+  })
   .meta({ id: 'SpendLimitTerms' });
 export type LimitTerms = z.infer<typeof LimitTerms>;
 const LimitTermsInput = z
-  .object({ usageMeterId: UsageMeterId.nullable().default(null).meta(limitedMeter), ...limitTermsInput })
+  .object({
+    usageMeterId: UsageMeterId.nullable().default(null).meta(limitedMeter),
+    creditPoolId: CreditPoolId.nullish().meta(limitedPool),
+    ...limitTermsInput,
+  })
+  .superRefine(refineLimited('Id'))
+  .transform(({ creditPoolId, ...terms }) => ({ ...terms, ...(creditPoolId == null ? {} : { creditPoolId }) }))
   .meta({ id: 'SpendLimitTermsInput' });
+
+/** Reports a limit of a usage meter and a credit pool at once, and one of a pool that is not in its units. */
+export function refineLimited(field: 'Id' | 'Slug') {
+  const [meter, pool] = [`usageMeter${field}`, `creditPool${field}`] as const;
+  return (
+    given: {
+      readonly [Name in `${'usageMeter' | 'creditPool'}${'Id' | 'Slug'}`]?: string | null | undefined;
+    } & { readonly unit: z.output<typeof LimitUnit> },
+    context: z.RefinementCtx,
+  ): void => {
+    if (given[pool] == null) return;
+    const tell = (path: string, message: string) => context.addIssue({ code: 'custom', path: [path], message });
+    if (given[meter] != null) tell(pool, `must be absent or null where ${meter} is given`);
+    if (given.unit !== 'units') tell('unit', 'must be units: a limit of a credit pool counts units of the pool');
+  };
+}
 
 /** The kind of a value, which stays the same for a feature. */
 type ValueKind = 'number' | 'text' | 'list';
@@ -139,13 +177,13 @@ interface FeatureKind {
 }
 
 /**
- * The part of a feature that cannot change: its type, the kind of its value, the use that it limits on `meter`, and whether
- * its credits are of a pool.
+ * The part of a feature that cannot change: its type, the kind of its value, the use that it limits, and whether its
+ * credits are of a pool.
  */
-export function kindOfFeature(feature: FeatureKind, meter: string | null = null): string {
+export function kindOfFeature(feature: FeatureKind, limited: string | null = null): string {
   const { type, value, spendLimit, creditPoolId, creditPoolSlug } = feature;
   if (spendLimit !== undefined)
-    return `${type} of ${meter === null ? '' : `${meter} in `}${spendLimit.unit} by ${spendLimit.period}`;
+    return `${type} of ${limited === null ? '' : `${limited} in `}${spendLimit.unit} by ${spendLimit.period}`;
   if ((creditPoolId ?? creditPoolSlug ?? null) !== null) return `${type} of a credit pool`;
   return value === undefined ? type : `${type} that is a ${kindOfValue(value)}`;
 }
@@ -210,9 +248,9 @@ export const spendLimitFields = {
   spendLimit: LimitTerms,
 };
 
-/** The meter or pool of a credit grant as its record names it. */
-export function grantSubject(id: string) {
-  return isCreditPool(id) ? { usageMeterId: null, creditPoolId: id } : { usageMeterId: id };
+/** The meter or pool of a credit grant or a limit as its record names it; null: all meters. */
+export function grantSubject(id: string | null) {
+  return id !== null && isCreditPool(id) ? { usageMeterId: null, creditPoolId: id } : { usageMeterId: id };
 }
 
 /** The id of the usage meter or credit pool of a feature; null: it grants no credits. */
@@ -225,6 +263,12 @@ export function subjectIdOf(feature: {
 
 // As many digits as a grant by hand has before its decimals.
 const maxPoolAmount = 999_999_999_999n;
+
+/** The issue of a spend limit of more units of a credit pool than an amount can be. */
+export const tooMuchOfPool = { path: ['amount'], message: `must be at most ${maxPoolAmount} for a credit pool` };
+export function isTooMuch(creditPool: string | null | undefined, amount: bigint): boolean {
+  return creditPool != null && amount > maxPoolAmount;
+}
 
 /** The checked fields of a credit grant in a request, besides its meter or pool. */
 interface SentGrant extends GrantRhythm, Rollover {
@@ -245,8 +289,7 @@ export function refineSubject(
   if (ofPool && typeof given[meter] === 'string') tell(pool, `must be absent or null beside ${meter}`);
   if (!ofPool && typeof given[meter] !== 'string') tell(meter, `is required, or ${pool} in its place`);
   for (const amount of ['amount', 'rolloverMaximum'] as const)
-    if (ofPool && (given[amount] ?? 0n) > maxPoolAmount)
-      tell(amount, `must be at most ${maxPoolAmount} for a credit pool`);
+    if (isTooMuch(given[pool], given[amount] ?? 0n)) tell(amount, tooMuchOfPool.message);
   refineGrant(given, context);
 }
 
@@ -423,7 +466,9 @@ export const FeatureInput = z.discriminatedUnion(
       .superRefine((given, context) => refineSubject('Id', given, context)),
     z.object({ ...anyRequest, type: z.literal('resource'), amount: Amount, resourceId: ResourceId }),
     z.object({ ...anyRequest, type: z.literal('value'), value: FeatureValueInput }),
-    z.object({ ...anyRequest, type: z.literal('spend_limit'), amount: Amount, spendLimit: LimitTermsInput }),
+    z
+      .object({ ...anyRequest, type: z.literal('spend_limit'), amount: Amount, spendLimit: LimitTermsInput })
+      .refine(({ amount, spendLimit }) => !isTooMuch(spendLimit.creditPoolId, amount), tooMuchOfPool),
   ],
   {
     error: ({ code }) =>
@@ -449,7 +494,8 @@ export const FeatureChange = z.object({
   rolloverPeriods: RolloverPeriods.optional(),
   value: FeatureValueInput.nullish(),
   spendLimit: LimitTermsInput.nullish().meta({
-    description: 'The terms of a feature of type `spend_limit`. Its usage meter, period and unit cannot change.',
+    description:
+      'The terms of a feature of type `spend_limit`. Its usage meter or credit pool, its period and its unit cannot change.',
   }),
   active: z.boolean().optional(),
 });
@@ -501,13 +547,12 @@ export function decideFeatureChange(feature: Feature, change: FeatureChange): Fe
       };
     case 'value':
       return { ...feature, ...texts, value: change.value ?? feature.value };
-    case 'spend_limit':
-      return {
-        ...feature,
-        ...texts,
-        amount: change.amount ?? feature.amount,
-        spendLimit: change.spendLimit ?? feature.spendLimit,
-      };
+    case 'spend_limit': {
+      const { amount: sent, spendLimit: terms } = change;
+      const [amount, spendLimit] = [sent ?? feature.amount, terms ?? feature.spendLimit];
+      if (isTooMuch(spendLimit.creditPoolId, amount)) throw invalid(['feature', 'amount'], tooMuchOfPool.message);
+      return { ...feature, ...texts, amount, spendLimit };
+    }
     default:
       return feature satisfies never;
   }
@@ -518,9 +563,12 @@ function spendLimitIssue(feature: Feature, terms: LimitTerms | null | undefined)
   if (terms === null || terms === undefined) return null;
   if (feature.type !== 'spend_limit')
     return { path: [], message: `must be absent or null for a ${feature.type} feature` };
-  const fixed = (['usageMeterId', 'period', 'unit'] as const).find((key) => terms[key] !== feature.spendLimit[key]);
+  const fixed = (['usageMeterId', 'creditPoolId', 'period', 'unit'] as const).find((key) => {
+    return terms[key] !== feature.spendLimit[key];
+  });
   if (fixed === undefined) return null;
-  return { path: [fixed], message: `must be ${feature.spendLimit[fixed]}: make another feature for another use` };
+  const must = feature.spendLimit[fixed] ?? 'null or absent';
+  return { path: [fixed], message: `must be ${must}: make another feature for another use` };
 }
 
 type CreditGrant = Extract<Feature, { type: 'usage_credit_grant' }>;
@@ -533,8 +581,7 @@ function changedGrant(grant: CreditGrant, change: FeatureChange) {
   if (issue) throw invalid(['feature', issue.field], issue.message);
   const amount = change.amount ?? grant.amount;
   for (const [field, given] of Object.entries({ amount, rolloverMaximum: rollover.rolloverMaximum }))
-    if (grant.creditPoolId !== undefined && (given ?? 0n) > maxPoolAmount)
-      throw invalid(['feature', field], `must be at most ${maxPoolAmount} for a credit pool`);
+    if (isTooMuch(grant.creditPoolId, given ?? 0n)) throw invalid(['feature', field], tooMuchOfPool.message);
   return {
     amount,
     ...grantSubject(change.creditPoolId ?? grant.creditPoolId ?? change.usageMeterId ?? grant.usageMeterId ?? ''),

@@ -33,7 +33,7 @@ type FeatureRow = Pick<Selectable<Features>, (typeof featureColumns)[number]>;
 function toFeature(work: Work, { value, spendLimit, usageMeterId, ...row }: FeatureRow): Feature {
   const feature = {
     ...row,
-    ...(usageMeterId === null ? { usageMeterId } : grantSubject(usageMeterId)),
+    ...grantSubject(usageMeterId),
     ...(value === null ? {} : { value }),
     ...(spendLimit === null ? {} : { spendLimit }),
     livemode: work.livemode,

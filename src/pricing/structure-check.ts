@@ -20,6 +20,7 @@ import {
   kindOfStructure,
   type PricingModelContents,
   representatives,
+  slugsOfSubjects,
 } from './structure-contents.ts';
 import {
   changedKind,
@@ -376,9 +377,12 @@ function refuseUnknown({ features, products, usageMeters, resources, creditPools
       look('creditPoolNotFound', feature.creditPoolSlug, ['features', index, 'creditPoolSlug'], 'credit pool');
     else if (feature.type === 'usage_credit_grant')
       look('usageMeterNotFound', feature.usageMeterSlug ?? '', ['features', index, 'usageMeterSlug'], 'usage meter');
-    if (feature.type === 'spend_limit' && feature.spendLimit.usageMeterSlug !== null) {
-      const at = ['features', index, 'spendLimit', 'usageMeterSlug'];
-      look('usageMeterNotFound', feature.spendLimit.usageMeterSlug, at, 'usage meter');
+    if (feature.type === 'spend_limit') {
+      const { usageMeterSlug, creditPoolSlug } = feature.spendLimit;
+      const at = ['features', index, 'spendLimit'];
+      if (usageMeterSlug !== null) look('usageMeterNotFound', usageMeterSlug, [...at, 'usageMeterSlug'], 'usage meter');
+      if (creditPoolSlug !== undefined)
+        look('creditPoolNotFound', creditPoolSlug, [...at, 'creditPoolSlug'], 'credit pool');
     }
     if (feature.type === 'resource')
       look('resourceNotFound', feature.resourceSlug, ['features', index, 'resourceSlug'], 'resource');
@@ -502,7 +506,7 @@ function typeIssues(contents: PricingModelContents, stored: Structure, given: St
   const sold = new Map(stored.products.map(({ product, price }) => [product.slug, price.type]));
   const products = representatives(contents.products);
   const meters = new Map(contents.usageMeters.map((meter) => [meter.slug, meter]));
-  const meterSlugs = new Map(contents.usageMeters.map(({ id, slug }) => [id, slug]));
+  const slugOfSubject = slugsOfSubjects(contents);
   return [
     ...given.usageMeters.flatMap(({ usageMeter }, index) => {
       const row = meters.get(usageMeter.slug);
@@ -511,7 +515,7 @@ function typeIssues(contents: PricingModelContents, stored: Structure, given: St
     }),
     ...given.features.flatMap((feature, index) => {
       const row = features.get(feature.slug);
-      const kind = row === undefined ? null : kindOfStored(row, meterSlugs);
+      const kind = row === undefined ? null : kindOfStored(row, slugOfSubject);
       if (!row?.active || kind === kindOfStructure(feature)) return [];
       const field = row.type !== feature.type ? 'type' : feature.type === 'spend_limit' ? 'spendLimit' : 'value';
       const message = `must be ${kind}: the type of a feature cannot change`;

@@ -88,11 +88,19 @@ function append<Value>(lists: Map<string, Value[]>, key: string, value: Value): 
   else list.push(value);
 }
 
+/** The slugs of usage meters and credit pools, by id. */
+export function slugsOfSubjects({
+  usageMeters,
+  creditPools,
+}: Pick<PricingModelContents, 'usageMeters' | 'creditPools'>): ReadonlyMap<string, string> {
+  return new Map([...usageMeters, ...creditPools].map(({ id, slug }) => [id, slug]));
+}
+
 /** Describes records by slugs. Setting the result up creates the same again; updating with it changes nothing. */
 export function describeContents(contents: PricingModelContents, now: Instant): Structure {
   const { ofProduct, ofUsageMeter } = pricesByOwner(contents.prices);
   const features = representatives(contents.features);
-  const slugOfSubject = new Map([...contents.usageMeters, ...contents.creditPools].map(({ id, slug }) => [id, slug]));
+  const slugOfSubject = slugsOfSubjects(contents);
   const slugOfResource = new Map(contents.resources.map(({ id, slug }) => [id, slug]));
   const placeOfFeature = new Map([...features.values()].map(({ id, slug }, place) => [id, { place, slug }]));
   const given = new Map<string, { place: number; slug: string; value: FeatureValue | null }[]>();
@@ -150,10 +158,15 @@ function describeFeature(
     case 'value':
       return { type: feature.type, ...text, value: feature.value };
     case 'spend_limit': {
-      const { usageMeterId, ...terms } = feature.spendLimit;
-      const usageMeterSlug = usageMeterId === null ? null : slugOfSubject.get(usageMeterId);
-      assert(usageMeterSlug !== undefined, 'a spend limit is for a usage meter of its own pricing model');
-      return { type: feature.type, ...text, amount: feature.amount, spendLimit: { usageMeterSlug, ...terms } };
+      const { usageMeterId, creditPoolId, ...terms } = feature.spendLimit;
+      const subjectId = creditPoolId ?? usageMeterId;
+      const subjectSlug = subjectId === null ? null : slugOfSubject.get(subjectId);
+      assert(subjectSlug !== undefined, 'a spend limit is for a usage meter or credit pool of its own pricing model');
+      const subject =
+        creditPoolId === undefined || subjectSlug === null
+          ? { usageMeterSlug: subjectSlug }
+          : { usageMeterSlug: null, creditPoolSlug: subjectSlug };
+      return { type: feature.type, ...text, amount: feature.amount, spendLimit: { ...subject, ...terms } };
     }
     default:
       return feature satisfies never;
@@ -162,13 +175,24 @@ function describeFeature(
 
 /** The part of a feature that cannot change, of one in a structure. */
 export function kindOfStructure(feature: FeatureStructure): string {
-  return kindOfFeature(feature, feature.type === 'spend_limit' ? feature.spendLimit.usageMeterSlug : null);
+  if (feature.type !== 'spend_limit') return kindOfFeature(feature);
+  const { usageMeterSlug, creditPoolSlug } = feature.spendLimit;
+  return kindOfFeature(feature, creditPoolSlug === undefined ? usageMeterSlug : nameOfPool(creditPoolSlug));
 }
 
 /** The same of a stored feature. */
-export function kindOfStored(feature: Feature, slugOfUsageMeter: ReadonlyMap<string, string>): string {
-  const meterId = feature.type === 'spend_limit' ? feature.spendLimit.usageMeterId : null;
-  return kindOfFeature(feature, meterId === null ? null : (slugOfUsageMeter.get(meterId) ?? null));
+export function kindOfStored(feature: Feature, slugOfSubject: ReadonlyMap<string, string>): string {
+  if (feature.type !== 'spend_limit') return kindOfFeature(feature);
+  const slug = slugOfSubject.get(subjectIdOf(feature.spendLimit) ?? '') ?? null;
+  return kindOfFeature(
+    feature,
+    slug === null || feature.spendLimit.creditPoolId === undefined ? slug : nameOfPool(slug),
+  );
+}
+
+/** A pool and a meter may have the same slug. */
+function nameOfPool(slug: string): string {
+  return `credit pool ${slug}`;
 }
 
 /** Describes a product with its price and features. */

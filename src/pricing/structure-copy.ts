@@ -63,8 +63,8 @@ export function copyContents(contents: PricingModelContents, context: CopyContex
           case 'value':
             return copied('feature', row);
           case 'spend_limit': {
-            const usageMeterId = row.spendLimit.usageMeterId && idOf(row.spendLimit.usageMeterId);
-            return { ...copied('feature', row), spendLimit: { ...row.spendLimit, usageMeterId } };
+            const id = subjectIdOf(row.spendLimit);
+            return { ...copied('feature', row), spendLimit: { ...row.spendLimit, ...grantSubject(id && idOf(id)) } };
           }
           case 'usage_credit_grant':
             return { ...copied('feature', row), ...grantSubject(idOf(subjectIdOf(row) ?? '')) };

@@ -30,6 +30,7 @@ import {
   pricesByOwner,
   representatives,
   type StructureChanges,
+  slugsOfSubjects,
   standingPrice,
   type UsagePrice,
   withFields,
@@ -99,7 +100,7 @@ function planFeatures(
 ): FeaturePlan {
   const standing = representatives(current.features);
   const resourceSlugs = new Map(current.resources.map(({ id, slug }) => [id, slug]));
-  const meterSlugs = new Map(current.usageMeters.map(({ id, slug }) => [id, slug]));
+  const slugOfSubject = slugsOfSubjects(current);
   const ids = new Map<string, string>();
   const made: NewFeature[] = [];
   const changed: Feature[] = [];
@@ -107,7 +108,7 @@ function planFeatures(
     const row = standing.get(feature.slug);
     // A record of another type is another feature: an inactive one stays, an active one was refused before.
     const kind = kindOfStructure(feature);
-    const kindOf = (stored: Feature) => kindOfStored(stored, meterSlugs);
+    const kindOf = (stored: Feature) => kindOfStored(stored, slugOfSubject);
     const isSame = row === undefined || kindOf(row) === kind;
     const match = isSame ? row : newestOfKind(current.features, feature.slug, (stored) => kindOf(stored) === kind);
     const fields = featureFields(feature, targets);
@@ -173,11 +174,13 @@ function featureFields(feature: FeatureStructure, { usageMeterIds, creditPoolIds
       return { type: feature.type, ...text, ...nothing, ...noRhythm, value: feature.value };
     }
     case 'spend_limit': {
-      const { usageMeterSlug, ...terms } = feature.spendLimit;
+      const { usageMeterSlug, creditPoolSlug, ...terms } = feature.spendLimit;
       const usageMeterId = usageMeterSlug === null ? null : known(usageMeterIds, usageMeterSlug);
+      const subject =
+        creditPoolSlug === undefined ? { usageMeterId } : grantSubject(known(creditPoolIds, creditPoolSlug));
       const nothing = { usageMeterId: null, resourceId: null };
       const { type, amount } = feature;
-      return { type, ...text, amount, ...nothing, ...noRhythm, spendLimit: { usageMeterId, ...terms } };
+      return { type, ...text, amount, ...nothing, ...noRhythm, spendLimit: { ...subject, ...terms } };
     }
     default:
       return feature satisfies never;

@@ -8,6 +8,7 @@ import {
   FeatureValueInput,
   GrantIntervalInput,
   type GrantRhythm,
+  isTooMuch,
   type LimitTermsStructure,
   LimitTermsStructureInput,
   RenewalFrequency,
@@ -15,6 +16,7 @@ import {
   RolloverMaximum,
   RolloverPeriods,
   refineSubject,
+  tooMuchOfPool,
 } from './feature.ts';
 import {
   BillingTiming,
@@ -243,12 +245,14 @@ const FeatureInput = z
       .superRefine((given, context) => refineSubject('Slug', given, context)),
     z.object({ ...anyFeature, type: z.literal('resource'), amount: amountInput(1), resourceSlug: SafeString }),
     z.object({ ...anyFeature, type: z.literal('value'), value: FeatureValueInput }),
-    z.object({
-      ...anyFeature,
-      type: z.literal('spend_limit'),
-      amount: amountInput(1),
-      spendLimit: LimitTermsStructureInput,
-    }),
+    z
+      .object({
+        ...anyFeature,
+        type: z.literal('spend_limit'),
+        amount: amountInput(1),
+        spendLimit: LimitTermsStructureInput,
+      })
+      .refine(({ amount, spendLimit }) => !isTooMuch(spendLimit.creditPoolSlug, amount), tooMuchOfPool),
   ])
   .transform((given): FeatureStructure => {
     const { slug, name, description, active } = given;

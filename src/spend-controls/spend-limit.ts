@@ -10,6 +10,7 @@ import {
   LimitPeriod,
   LimitUnit,
   limitTermsInput,
+  refineLimited,
   thresholdsMeta,
 } from '../pricing/feature.ts';
 import { calendarPeriod } from '../rating/spending.ts';
@@ -103,14 +104,7 @@ export const SpendLimitInput = z
     amount: CreditAmountInput,
     ...limitTermsInput,
   })
-  .refine(({ usageMeterSlug, creditPoolSlug }) => usageMeterSlug == null || creditPoolSlug == null, {
-    path: ['creditPoolSlug'],
-    message: 'must be absent or null where usageMeterSlug is given',
-  })
-  .refine(({ creditPoolSlug, unit }) => creditPoolSlug == null || unit === 'units', {
-    path: ['unit'],
-    message: 'must be units: a limit of a credit pool counts units of the pool',
-  })
+  .superRefine(refineLimited('Slug'))
   .meta({ id: 'SpendLimitInput' });
 export type SpendLimitInput = z.output<typeof SpendLimitInput>;
 
@@ -200,7 +194,7 @@ export function shownAmount({ usageMeterId }: Subject, amount: bigint): bigint |
 
 /** The usage meter or credit pool of a limit as the API names it. */
 export function subjectOfLimit({ usageMeterId }: Subject) {
-  return usageMeterId === null ? { usageMeterId } : grantSubject(usageMeterId);
+  return grantSubject(usageMeterId);
 }
 
 /** The subscription that is used, and its billing period. */

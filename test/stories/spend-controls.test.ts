@@ -239,15 +239,35 @@ describe('a limit of a plan', async () => {
     spendLimit: { usageMeterSlug: 'calls', period: 'month', ...terms },
   });
   const bonus = { renewalFrequency: 'every_billing_period' };
+  const ofPool = { usageMeterSlug: null, creditPoolSlug: 'ai', period: 'day' };
   const structure = {
-    features: [most('few', 10), most('many', 40), credits('credits', 1000, 'calls', bonus)],
+    features: [
+      most('few', 10),
+      most('many', 40),
+      most('few-drawn', 5, { ...ofPool, thresholds: [80] }),
+      most('many-drawn', 20, ofPool),
+      credits('credits', 1000, 'calls', bonus),
+    ],
     products: [
       plan('free', 0, ['few', 'credits']),
-      plan('pro', 3000, ['few', 'credits']),
-      plan('team', 9000, ['many', 'credits']),
+      plan('pro', 3000, ['few', 'few-drawn', 'credits']),
+      plan('team', 9000, ['many', 'many-drawn', 'credits']),
       plan('open', 9000, ['credits']),
     ],
-    usageMeters: [meter('calls', 'Calls', { slug: 'call', unitPrice: 1 })],
+    usageMeters: [
+      meter('calls', 'Calls', { slug: 'call', unitPrice: 1 }),
+      meter('tokens', 'Tokens', { slug: 'token', unitPrice: 1 }),
+      meter('seconds', 'Seconds', { slug: 'second', unitPrice: 1 }),
+    ],
+    creditPools: [
+      {
+        ...{ slug: 'ai', name: 'AI credits', unit: 'credit' },
+        rates: [
+          { usageMeterSlug: 'tokens', per: 1000, cost: '0.5' },
+          { usageMeterSlug: 'seconds', per: 3, cost: '1' },
+        ],
+      },
+    ],
     resources: [],
   };
   const { pricingModel } = await app.post('/pricing-models/setup', { name: 'Limits', isDefault: true, ...structure });
@@ -261,11 +281,13 @@ describe('a limit of a plan', async () => {
     });
     return { ...customer, id: subscription.id as string };
   }
-  const consume = async (subscriptionId: string, amount: number, kind = '/consume') => {
+  const use = (subscriptionId: string, usageMeterSlug: string, amount: number, kind = '/consume') => {
     uses += 1;
-    const usageEvent = { subscriptionId, usageMeterSlug: 'calls', amount, transactionId: `use ${uses}` };
-    return (await app.request('POST', `/usage-events${kind}`, { usageEvent })).status;
+    const usageEvent = { subscriptionId, usageMeterSlug, amount, transactionId: `use ${uses}` };
+    return app.request('POST', `/usage-events${kind}`, { usageEvent });
   };
+  const consume = async (subscriptionId: string, amount: number, kind?: string) =>
+    (await use(subscriptionId, 'calls', amount, kind)).status;
   const limitsOf = async (externalId: string): Promise<Body[]> =>
     (await app.get(`/customers/${externalId}/spend-controls`)).spendControls.limits;
   const change = (id: string, slug: string) =>
@@ -276,7 +298,7 @@ describe('a limit of a plan', async () => {
   test('holds for the use of its subscription, and goes on counting when the plan changes', async () => {
     const { externalId, id } = await newPro();
     assert.deepEqual([await consume(id, 11), await consume(id, 8)], [402, 200]);
-    const [shown] = await limitsOf(externalId);
+    const shown = (await limitsOf(externalId)).find(({ usageMeterSlug }) => usageMeterSlug === 'calls');
     assert.deepEqual(
       [shown?.setBy, shown?.subscriptionId, shown?.amount, shown?.counters[0].usedAmount],
       ['plan', id, 10, 8],
@@ -288,7 +310,10 @@ describe('a limit of a plan', async () => {
     assert.equal(await consume(id, 60), 200);
     await change(id, 'pro');
     assert.equal(await consume(id, 1), 402);
-    assert.deepEqual((await limitsOf(externalId))[0]?.counters[0].usedAmount, 100);
+    assert.deepEqual(
+      (await limitsOf(externalId)).flatMap(({ counters }) => counters.map(({ usedAmount }: Body) => usedAmount)),
+      [100],
+    );
     await assertBooksAreRight(app);
   });
 
@@ -300,8 +325,8 @@ describe('a limit of a plan', async () => {
     await put({ limits: [{ ...own, amount: 50 }] });
     assert.deepEqual([await consume(id, 51), await consume(id, 50)], [402, 200]);
     assert.deepEqual(
-      (await limitsOf(externalId)).map(({ setBy }) => setBy),
-      ['seller'],
+      (await limitsOf(externalId)).map(({ setBy, usageMeterSlug }) => `${setBy} ${usageMeterSlug}`).sort(),
+      ['plan null', 'seller calls'],
     );
     await put({ limits: [] });
     assert.equal(await consume(id, 10), 402);
@@ -353,7 +378,135 @@ describe('a limit of a plan', async () => {
     assert.deepEqual(again.features, exported.features);
     const { pricingModel: cloned } = await app.post(`/pricing-models/${pricingModel.id}/clone`, { name: 'Clone' });
     const { data } = await app.get(`/features?limit=100&pricingModelId=${cloned.id}`);
-    const { data: meters } = await app.get(`/usage-meters?pricingModelId=${cloned.id}`);
+    const { data: meters } = await app.get(`/usage-meters?pricingModelId=${cloned.id}&slug=calls`);
     assert.equal(data.find(({ slug }: Body) => slug === 'few').spendLimit.usageMeterId, meters[0].id);
+    const { data: pools } = await app.get(`/credit-pools?pricingModelId=${cloned.id}`);
+    const { usageMeterId, creditPoolId } = data.find(({ slug }: Body) => slug === 'few-drawn').spendLimit;
+    assert.deepEqual([usageMeterId, creditPoolId], [null, pools[0].id]);
+  });
+
+  describe('of a credit pool', () => {
+    const holdSeconds = (subscriptionId: string, amount: number) =>
+      app.request('POST', '/holds', {
+        hold: { subscriptionId, usageMeterSlug: 'seconds', amount, expiresAt: noon + 60_000 },
+      });
+    const drawn = async (externalId: string) =>
+      (await limitsOf(externalId))
+        .filter(({ creditPoolSlug }) => creditPoolSlug === 'ai')
+        .map(({ setBy, amount, counters }) => [setBy, amount, counters[0]?.usedAmount ?? null]);
+    async function newSpender() {
+      const pro = await newPro();
+      const usageCredit = { customerExternalId: pro.externalId, creditPoolSlug: 'ai', amount: 100 };
+      await app.post('/usage-credits', { usageCredit });
+      const draw = async (usageMeterSlug: string, amount: number, kind?: string) =>
+        (await use(pro.id, usageMeterSlug, amount, kind)).status;
+      return { ...pro, draw };
+    }
+
+    test('refuses what would draw more, also for a hold, says which limit, and publishes what is reached', async () => {
+      const { externalId, customerId, id, draw } = await newSpender();
+      // 8,000 tokens are 4 credits, and 2 seconds two thirds of one.
+      assert.deepEqual([await draw('tokens', 8000), await draw('seconds', 2)], [200, 200]);
+      assert.deepEqual(await drawn(externalId), [['plan', '5', '4.666666666666']]);
+      const { status, body } = await use(id, 'seconds', 2);
+      assert.deepEqual([status, body.reason], [402, 'spend_limit_reached']);
+      const { id: limitId, creditPoolId, ...told } = body.spendLimit;
+      assert.match(`${limitId} ${creditPoolId}`, /^spend_limit_\w+ credit_pool_\w+$/);
+      assert.deepEqual(told, {
+        ...{ subscriptionId: id, usageMeterId: null, label: null, period: 'day', unit: 'units', amount: '5' },
+        ...{ usedAmount: '4.666666666666', remainingAmount: '0.333333333333', resetsAt: instant('2026-03-11') },
+      });
+      assert.equal((await holdSeconds(id, 2)).status, 402);
+      const { hold } = (await holdSeconds(id, 1)).body;
+      assert.equal(await draw('tokens', 1), 402);
+      await app.post(`/holds/${hold.id}/settle`, { amount: 1 });
+      const { data } = await app.get(`/events?objectId=${customerId}&limit=100`);
+      assert.deepEqual(
+        data.flatMap(({ type, payload: { spendLimit } }: Body) =>
+          spendLimit === undefined ? [] : [`${type} ${spendLimit.usedAmount} of ${spendLimit.amount}`],
+        ),
+        ['usage_threshold.reached 4 of 5', 'spend_limit.reached 5 of 5'],
+      );
+      // A plain event has happened, and calls draw nothing from the pool.
+      assert.equal((await use(id, 'tokens', 2000, '')).body.usageEvent.beyondLimit, true);
+      assert.equal(await draw('calls', 10), 200);
+      await assertBooksAreRight(app);
+    });
+
+    test('follows the plan, gives way to a limit of the seller, and ends with the plan', async () => {
+      const { externalId, id, draw } = await newSpender();
+      await draw('tokens', 10_000);
+      assert.equal(await draw('tokens', 2000), 402);
+      await change(id, 'team');
+      assert.deepEqual([await draw('tokens', 32_000), await draw('tokens', 30_000)], [402, 200]);
+      assert.deepEqual(await drawn(externalId), [['plan', '20', '20']]);
+      const put = (field: string, amount: string) =>
+        app.request('PUT', `/customers/${externalId}/spend-controls`, {
+          spendControls: { [field]: [{ creditPoolSlug: 'ai', period: 'day', amount }] },
+        });
+      const { issues } = (await put('ownLimits', '20.5')).body;
+      assert.match(issues[0].message, /must be at most 20, which the seller allows/);
+      await put('limits', '2.5');
+      assert.deepEqual([await draw('tokens', 5002), await draw('tokens', 5000)], [402, 200]);
+      assert.deepEqual(await drawn(externalId), [['seller', '2.5', '2.5']]);
+      await app.put(`/customers/${externalId}/spend-controls`, { spendControls: { limits: [] } });
+      assert.equal(await draw('tokens', 2000), 402);
+      await change(id, 'open');
+      assert.equal(await draw('tokens', 2000), 200);
+      assert.deepEqual(await drawn(externalId), []);
+      await assertBooksAreRight(app);
+    });
+
+    test('lets exactly as many of 64 consumers of two meters pass as it fits', async () => {
+      const { externalId, draw } = await newSpender();
+      const statuses = await Promise.all(
+        Array.from({ length: 64 }, (_, index) => (index % 2 === 0 ? draw('tokens', 500) : draw('seconds', 1))),
+      );
+      const passed = (isToken: boolean) =>
+        statuses.filter((status, index) => status === 200 && (index % 2 === 0) === isToken).length;
+      // 500 tokens are a quarter of a credit, and a second is a third.
+      const [[, , used] = []] = await drawn(externalId);
+      const twelfths = passed(true) * 3 + passed(false) * 4;
+      assert(twelfths <= 60 && twelfths + 3 > 60, `${twelfths} of 60 twelfths are drawn`);
+      assert.equal(Number(used).toFixed(6), (twelfths / 12).toFixed(6));
+      const same = await newSpender();
+      const equal = await Promise.all(Array.from({ length: 64 }, () => same.draw('tokens', 500)));
+      assert.equal(equal.filter((status) => status === 200).length, 20);
+      await assertBooksAreRight(app);
+    });
+
+    test('is refused by its field for an unknown pool, a meter beside it, money, and too much', async () => {
+      const feature = { type: 'spend_limit', slug: 'x', name: 'X', pricingModelId: pricingModel.id, amount: 5 };
+      const { data: pools } = await app.get(`/credit-pools?pricingModelId=${pricingModel.id}`);
+      const { data: meters } = await app.get(`/usage-meters?pricingModelId=${pricingModel.id}`);
+      const spendLimit = { creditPoolId: pools[0].id, period: 'day' };
+      const refused = async (change: Body, terms: Body = {}) => {
+        const sent = { feature: { ...feature, spendLimit: { ...spendLimit, ...terms }, ...change } };
+        const { body } = await app.request('POST', '/features', sent);
+        return body.issues?.[0]?.path.join('.') ?? body.reason;
+      };
+      assert.equal(await refused({}, { unit: 'money' }), 'feature.spendLimit.unit');
+      assert.equal(await refused({}, { usageMeterId: meters[0].id }), 'feature.spendLimit.creditPoolId');
+      assert.equal(await refused({ amount: 1e12 }), 'feature.amount');
+      const unknown = `${pools[0].id.slice(0, -1)}z`;
+      assert.equal(await refused({}, { creditPoolId: unknown }), 'credit_pool_not_found');
+      const { feature: made } = await app.post('/features', { feature: { ...feature, spendLimit } });
+      const put = async (terms: Body) => {
+        const change = { spendLimit: { ...made.spendLimit, ...terms } };
+        return (await app.request('PUT', `/features/${made.id}`, { feature: change })).body.issues?.[0]?.path.join('.');
+      };
+      assert.equal(await put({ creditPoolId: null }), 'feature.spendLimit.creditPoolId');
+      assert.equal(await put({ action: 'notify' }), undefined);
+      const setUp = async (name: string, change: Body) => {
+        const wrong = { ...toggle('x'), type: 'spend_limit', amount: 5, spendLimit: { ...ofPool, ...change } };
+        const { body } = await app.request('POST', '/pricing-models/setup', {
+          ...{ ...structure, name, isDefault: false },
+          features: [...structure.features, wrong],
+        });
+        return body.issues?.[0]?.path.join('.');
+      };
+      assert.equal(await setUp('Unknown', { creditPoolSlug: 'none' }), 'features.5.spendLimit.creditPoolSlug');
+      assert.equal(await setUp('Both', { usageMeterSlug: 'calls' }), 'features.5.spendLimit.creditPoolSlug');
+    });
   });
 });

@@ -35,9 +35,10 @@ const newGrant = (n: string, grant: object) => ({
     feature: { type: 'usage_credit_grant', slug: `grant-${n}`, name: 'G', amount, renewalFrequency: 'once', ...grant },
   },
 });
-const newLimit = (w: TenantWorld) => ({
+const ofPool = (w: TenantWorld) => ({ creditPoolId: w.poolId });
+const newLimit = (w: TenantWorld, subject: object = { usageMeterId: w.callsMeterId }) => ({
   ...{ type: 'spend_limit', amount, pricingModelId: w.pricingModelId },
-  spendLimit: { usageMeterId: w.callsMeterId, period: 'month' },
+  spendLimit: { ...subject, period: 'month' },
 });
 const newPool = (w: TenantWorld, n: string) => ({
   ...{ name: 'Pool', slug: `pool-${n}`, unit: 'credit', pricingModelId: w.pricingModelId },
@@ -272,8 +273,9 @@ const tenantCalls: Readonly<Record<string, readonly CallOf[]>> = {
   ],
   'POST /features': [
     (w, n) => newGrant(n, { usageMeterId: w.callsMeterId, pricingModelId: w.pricingModelId }),
-    (w, n) => newGrant(n, { creditPoolId: w.poolId }),
+    (w, n) => newGrant(n, ofPool(w)),
     (w, n) => ({ path: '/features', body: { feature: { ...newLimit(w), slug: `limit-${n}`, name: 'L' } } }),
+    (w, n) => ({ path: '/features', body: { feature: { ...newLimit(w, ofPool(w)), slug: `drawn-${n}`, name: 'D' } } }),
     (w, n) => ({
       path: '/features',
       body: { feature: { type: 'resource', slug: `seats-${n}`, name: 'S', amount, resourceId: w.seatId } },
@@ -289,8 +291,12 @@ const tenantCalls: Readonly<Record<string, readonly CallOf[]>> = {
       body: { feature: { id: w.creditFeatureId, usageMeterId: w.callsMeterId, slug: `credits-${n}` } },
     }),
     (w) => ({ path: `/features/${w.seatFeatureId}`, body: { feature: { resourceId: w.seatId } } }),
-    (w) => ({ path: `/features/${w.poolFeatureId}`, body: { feature: { creditPoolId: w.poolId } } }),
+    (w) => ({ path: `/features/${w.poolFeatureId}`, body: { feature: ofPool(w) } }),
     (w) => ({ path: `/features/${w.limitFeatureId}`, body: { feature: { spendLimit: newLimit(w).spendLimit } } }),
+    (w) => ({
+      path: `/features/${w.drawnFeatureId}`,
+      body: { feature: { spendLimit: newLimit(w, ofPool(w)).spendLimit } },
+    }),
   ],
   'PUT /usage-meters/{id}': [
     (w, n) => ({
@@ -363,10 +369,7 @@ const tenantCalls: Readonly<Record<string, readonly CallOf[]>> = {
       (w) => w.creditItemFeatureId,
       (w) => ({ usageMeterId: w.callsMeterId }),
     ),
-    itemFeatureChange(
-      (w) => w.creditItemFeatureId,
-      (w) => ({ creditPoolId: w.poolId }),
-    ),
+    itemFeatureChange((w) => w.creditItemFeatureId, ofPool),
     itemFeatureChange(
       (w) => w.seatItemFeatureId,
       (w) => ({ resourceId: w.seatId }),

@@ -12,6 +12,7 @@ export const namesNoRecord: Readonly<Record<string, string>> = {
   'creditPools[].rates[].usageMeterSlug': 'a usage meter of the same body',
   'features[].creditPoolSlug': 'a credit pool of the same body',
   'features[].spendLimit.usageMeterSlug': 'a usage meter of the same body',
+  'features[].spendLimit.creditPoolSlug': 'a credit pool of the same body',
   ...Object.fromEntries(
     [
       'features[].slug',
@@ -164,6 +165,7 @@ export const answeredOtherwise: Readonly<Record<string, Otherwise>> = {
   'PUT /subscription-item-features/{id} subscriptionItemFeature.subscriptionId': fixed,
   'PUT /webhooks/{id} webhook.pricingModelId': fixed,
   'PUT /features/{id} feature.spendLimit.usageMeterId': fixed,
+  'PUT /features/{id} feature.spendLimit.creditPoolId': fixed,
   ...Object.fromEntries(
     ['POST /products', 'PUT /products/{id}'].flatMap((operation) =>
       ['usageMeterId', 'usageMeterSlug', 'priceId', 'priceSlug'].map((field) => [

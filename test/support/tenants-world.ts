@@ -22,6 +22,7 @@ export interface TenantWorld extends World {
   readonly spareCreditFeatureId: string;
   readonly poolFeatureId: string;
   readonly limitFeatureId: string;
+  readonly drawnFeatureId: string;
   readonly spareSeatFeatureId: string;
   readonly seatId: string;
   readonly seatSlug: string;
@@ -108,6 +109,11 @@ export function tenantStructure(suffix: string): Body {
         type: 'spend_limit',
         amount: 1000,
         spendLimit: { usageMeterSlug: `${suffix}-calls`, period: 'month' },
+      }),
+      feature('drawn', {
+        type: 'spend_limit',
+        amount: 1000,
+        spendLimit: { creditPoolSlug: `${suffix}-pool`, period: 'month' },
       }),
       ...['seats', 'spare-seats'].map((slug) =>
         feature(slug, { type: 'resource', amount: 9, resourceSlug: `${suffix}-seat` }),
@@ -315,6 +321,7 @@ async function readCatalog(get: (path: string) => Promise<Body>, name: string, {
     spareCreditFeatureId: idIn(features, 'spare-credits'),
     poolFeatureId: idIn(features, 'pooled'),
     limitFeatureId: idIn(features, 'limit'),
+    drawnFeatureId: idIn(features, 'drawn'),
     spareSeatFeatureId: idIn(features, 'spare-seats'),
     seatId: idIn(resources, 'seat'),
     seatSlug: `${name}-seat`,

@@ -1,5 +1,5 @@
 import { Group, SegmentedControl, Select, Stack, Switch, Text, Textarea } from '@mantine/core';
-import type { CatalogFeature, CatalogResource } from './draft.ts';
+import type { Catalog, CatalogFeature, CatalogResource } from './draft.ts';
 import { put } from './draft.ts';
 import { choices, IntervalField, NameFields, ValueField, WholeField } from './fields.tsx';
 import type { FormProps } from './product-form.tsx';
@@ -106,13 +106,26 @@ const rhythms = {
 
 type Changing<Feature> = Omit<FormProps<CatalogFeature>, 'value'> & { readonly value: Feature };
 
+/** The usage meters and credit pools of a catalog as choices. A meter and a pool may have the same slug. */
+function subjectsOf({ usageMeters, creditPools = [] }: Catalog) {
+  return {
+    meters: usageMeters.map(({ usageMeter: { slug, name } }) => ({ value: `meter ${slug}`, label: name })),
+    pools: creditPools.map(({ slug, name }) => ({ value: `pool ${slug}`, label: name })),
+  };
+}
+
+/** The slugs that a choice names; null: neither a meter nor a pool. */
+function chosenSlugs(chosen: string | null) {
+  const isPool = chosen?.startsWith('pool ') === true;
+  const slug = chosen?.slice(chosen.indexOf(' ') + 1);
+  return { usageMeterSlug: isPool ? undefined : slug, creditPoolSlug: isPool ? slug : undefined };
+}
+
 function GrantFields({ value, onChange, catalog, isNew }: Changing<Grant>) {
-  const meters = catalog.usageMeters.map(({ usageMeter: { slug, name } }) => ({ value: `meter ${slug}`, label: name }));
-  const pools = (catalog.creditPools ?? []).map(({ slug, name }) => ({ value: `pool ${slug}`, label: name }));
+  const { meters, pools } = subjectsOf(catalog);
   const setSubject = (chosen: string | null) => {
-    const [kind, slug = ''] = (chosen ?? '').split(' ');
-    const next = put(value, 'creditPoolSlug', kind === 'pool' ? slug : undefined);
-    onChange(put(next, 'usageMeterSlug', kind === 'pool' ? undefined : slug));
+    const { usageMeterSlug, creditPoolSlug } = chosenSlugs(chosen);
+    onChange(put(put(value, 'creditPoolSlug', creditPoolSlug), 'usageMeterSlug', usageMeterSlug));
   };
   const setRhythm = (renewalFrequency: string | null) => {
     const next = { ...value, renewalFrequency: renewalFrequency as Grant['renewalFrequency'] };
@@ -205,10 +218,22 @@ const limitPeriods = { day: 'A day', week: 'A week', month: 'A month', billing_p
 const limitUnits = { units: 'Units', money: 'Minor units of money' };
 const limitActions = { block: 'Refuses more use', notify: 'Only notifies' };
 
+function subjectOfTerms({ usageMeterSlug, creditPoolSlug }: Limit['spendLimit']): string | null {
+  if (creditPoolSlug !== undefined) return `pool ${creditPoolSlug}`;
+  return usageMeterSlug === null ? null : `meter ${usageMeterSlug}`;
+}
+
 /** The use that a limit counts is part of its kind, so only a new one can choose it. */
 function LimitFields({ value, onChange, catalog, isNew }: Changing<Limit>) {
   const terms = value.spendLimit;
+  const { meters, pools } = subjectsOf(catalog);
   const change = (next: Partial<Limit['spendLimit']>) => onChange({ ...value, spendLimit: { ...terms, ...next } });
+  const setSubject = (chosen: string | null) => {
+    const { usageMeterSlug = null, creditPoolSlug } = chosenSlugs(chosen);
+    // A pool is counted in its own units.
+    const unit = creditPoolSlug === undefined ? terms.unit : 'units';
+    onChange({ ...value, spendLimit: put({ ...terms, usageMeterSlug, unit }, 'creditPoolSlug', creditPoolSlug) });
+  };
   return (
     <Stack gap="sm">
       <Group grow align="end">
@@ -222,7 +247,7 @@ function LimitFields({ value, onChange, catalog, isNew }: Changing<Limit>) {
           label="Of"
           data={choices(Object.keys(limitUnits), limitUnits)}
           value={terms.unit}
-          disabled={!isNew}
+          disabled={!isNew || terms.creditPoolSlug !== undefined}
           onChange={(unit) => change({ unit: (unit ?? 'units') as Limit['spendLimit']['unit'] })}
         />
         <Select
@@ -235,13 +260,13 @@ function LimitFields({ value, onChange, catalog, isNew }: Changing<Limit>) {
       </Group>
       <Group grow align="end">
         <Select
-          label="On the meter"
+          label={pools.length === 0 ? 'On the meter' : 'On the meter, or of the pool'}
           placeholder="All meters"
           clearable
-          data={catalog.usageMeters.map(({ usageMeter: { slug, name } }) => ({ value: slug, label: name }))}
-          value={terms.usageMeterSlug}
+          data={[...meters, ...pools]}
+          value={subjectOfTerms(terms)}
           disabled={!isNew}
-          onChange={(usageMeterSlug) => change({ usageMeterSlug })}
+          onChange={setSubject}
         />
         <Select
           label="When it is reached"

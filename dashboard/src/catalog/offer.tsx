@@ -230,8 +230,10 @@ function featureText(feature: CatalogFeature, catalog: Catalog): string {
     case 'value':
       return `${valueText(feature.value)}, unless the product says otherwise`;
     case 'spend_limit': {
-      const { usageMeterSlug, period, unit, action } = feature.spendLimit;
-      const meter = usageMeterSlug && (find(catalog, 'usageMeters', usageMeterSlug)?.usageMeter.name ?? usageMeterSlug);
+      const { usageMeterSlug, creditPoolSlug, period, unit, action } = feature.spendLimit;
+      const meter = creditPoolSlug
+        ? (catalog.creditPools?.find(({ slug }) => slug === creditPoolSlug)?.name ?? creditPoolSlug)
+        : usageMeterSlug && (find(catalog, 'usageMeters', usageMeterSlug)?.usageMeter.name ?? usageMeterSlug);
       const of =
         unit === 'units' ? counted(feature.amount, 'unit') : `${countText(feature.amount)} minor units of money`;
       const effect = action === 'block' ? 'at most' : 'notifies at';
