@@ -2936,11 +2936,7 @@ begin
               + coalesce((select sum(h.pool_amount) from usage_holds h
                            where h.environment_id = account.environment_id and h.pool_account_id = account.id
                              and h.status = 'open' and h.expires_at <= p_now), 0) end
-    - coalesce((select sum(c.issued - c.applied - c.expired - c.taken_back
-                             - case when c.id = account.pending_credit_id then account.covered - account.applied else 0 end)
-                  from usage_credits c
-                 where c.environment_id = account.environment_id and c.ledger_account_id = account.id
-                   and not c.spent and c.expires_at <= p_now), 0);
+    - ended_credits(account, p_now);
 end $function$;
 CREATE OR REPLACE FUNCTION public.book_other_usage(p_environment bigint, p_now bigint, p_hour bigint, p_transaction text, is_booked boolean[], u_account text[], u_revision bigint[], u_price text[], u_period text[], u_series bigint[], u_entry text[], u_units numeric[], u_hour_units numeric[], u_hour_events bigint[], u_threshold numeric[], u_events numeric[], u_own_amount numeric[])
  RETURNS text[]
@@ -3625,6 +3621,18 @@ CREATE OR REPLACE FUNCTION public.email_of_event(event_type text, data jsonb)
  IMMUTABLE
  SET search_path TO 'public', 'pg_temp'
 RETURN CASE event_type WHEN 'invoice.sent'::text THEN 'invoice_issued'::text WHEN 'invoice.finalized'::text THEN CASE WHEN (((data ->> 'status'::text) = 'open'::text) AND ((data ->> 'autoCollect'::text) IS NULL) AND (((data ->> 'type'::text) = 'standalone'::text) OR (((data ->> 'dueDate'::text))::numeric > ((data ->> 'invoiceDate'::text))::numeric))) THEN 'invoice_issued'::text ELSE NULL::text END WHEN 'payment.succeeded'::text THEN 'receipt'::text WHEN 'payment.failed'::text THEN CASE WHEN ((data ->> 'invoiceId'::text) IS NULL) THEN NULL::text WHEN ((data ->> 'failureCode'::text) ~~ '%authentication_required%'::text) THEN 'payment_action_required'::text ELSE 'payment_failed'::text END WHEN 'payment.action_required'::text THEN 'payment_waiting'::text WHEN 'subscription.canceled'::text THEN 'subscription_canceled'::text WHEN 'credit_note.created'::text THEN 'credit_note_issued'::text WHEN 'subscription.trial_will_end'::text THEN 'trial_ending'::text WHEN 'payment_method.expiring'::text THEN 'card_expiring'::text WHEN 'spend_limit.reached'::text THEN 'spend_limit_reached'::text WHEN 'auto_top_up.action_required'::text THEN 'top_up_action_required'::text ELSE NULL::text END;
+CREATE OR REPLACE FUNCTION public.ended_credits(account ledger_accounts, p_now bigint)
+ RETURNS numeric
+ LANGUAGE plpgsql
+ STABLE
+AS $function$
+begin
+  return coalesce((select sum(c.issued - c.applied - c.expired - c.taken_back
+                            - case when c.id = account.pending_credit_id then account.covered - account.applied else 0 end)
+                     from usage_credits c
+                    where c.environment_id = account.environment_id and c.ledger_account_id = account.id
+                      and not c.spent and c.expires_at <= p_now), 0);
+end $function$;
 CREATE OR REPLACE FUNCTION public.enqueue_job(task text, payload json, job_key text, run_at timestamp with time zone, max_attempts integer)
  RETURNS void
  LANGUAGE plpgsql
@@ -4623,12 +4631,21 @@ CREATE OR REPLACE FUNCTION public.note_top_up()
  SECURITY DEFINER
  SET search_path TO 'public', 'pg_temp'
 AS $function$
+declare
+  due_at bigint;
+  balance numeric;
 begin
+  select coalesce(e.clock_now, (extract(epoch from clock_timestamp()) * 1000)::bigint) into due_at
+    from environments e where e.id = new.environment_id;
+  balance := balance_of_account(new, due_at);
+  if balance >= new.top_up_below
+     or balance + ended_credits(new, due_at) + old.available - old.held - new.available + new.held < new.top_up_below then
+    return null;
+  end if;
   insert into auto_top_up_checks (environment_id, customer_id, due_at)
-  select e.id, coalesce(new.customer_id, (select s.customer_id from subscriptions s where s.environment_id = e.id and s.id = new.subscription_id)),
-         coalesce(e.clock_now, (extract(epoch from clock_timestamp()) * 1000)::bigint)
-    from environments e
-   where e.id = new.environment_id
+  values (new.environment_id,
+          coalesce(new.customer_id, (select s.customer_id from subscriptions s
+                                      where s.environment_id = new.environment_id and s.id = new.subscription_id)), due_at)
   on conflict do nothing;
   perform enqueue_job('do_due_work', json_build_object('environmentId', new.environment_id), 'do_due_work:' || new.environment_id, null, 5);
   return null;

@@ -150,6 +150,17 @@ begin
     ) cover;
 end $$;
 
+-- What is left of the credits of a locked account that have ended, and whose end is not booked.
+create function ended_credits(account ledger_accounts, p_now bigint) returns numeric
+  language plpgsql stable as $$
+begin
+  return coalesce((select sum(c.issued - c.applied - c.expired - c.taken_back
+                            - case when c.id = account.pending_credit_id then account.covered - account.applied else 0 end)
+                     from usage_credits c
+                    where c.environment_id = account.environment_id and c.ledger_account_id = account.id
+                      and not c.spent and c.expires_at <= p_now), 0);
+end $$;
+
 -- The balance of a locked account: credits that have ended count no more, and neither do holds that have ended.
 create function balance_of_account(account ledger_accounts, p_now bigint) returns numeric
   language plpgsql stable as $$
@@ -162,11 +173,7 @@ begin
               + coalesce((select sum(h.pool_amount) from usage_holds h
                            where h.environment_id = account.environment_id and h.pool_account_id = account.id
                              and h.status = 'open' and h.expires_at <= p_now), 0) end
-    - coalesce((select sum(c.issued - c.applied - c.expired - c.taken_back
-                             - case when c.id = account.pending_credit_id then account.covered - account.applied else 0 end)
-                  from usage_credits c
-                 where c.environment_id = account.environment_id and c.ledger_account_id = account.id
-                   and not c.spent and c.expires_at <= p_now), 0);
+    - ended_credits(account, p_now);
 end $$;
 
 -- Books any usage that `is_booked` does not name, on accounts that it locks first: what is read after the locks is final.

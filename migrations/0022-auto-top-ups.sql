@@ -68,20 +68,29 @@ create trigger ledger_accounts_top_up_line before insert on ledger_accounts
   for each row when (new.subscription_id is not null or starts_with(new.usage_meter_id, 'credit_pool_'))
   execute function set_top_up_line();
 
--- Notes, in the commit that crosses it, that a balance fell below its line. A take-back or a refund is no reason to buy again.
+-- Notes, in the commit that crosses it, that a balance fell below its line. The end of credits is booked later, and counts with
+-- the first use after it. A take-back or a refund is no reason to buy again.
 create function note_top_up() returns trigger
   language plpgsql security definer set search_path = public, pg_temp as $$
+declare
+  due_at bigint;
+  balance numeric;
 begin
+  select coalesce(e.clock_now, (extract(epoch from clock_timestamp()) * 1000)::bigint) into due_at
+    from environments e where e.id = new.environment_id;
+  balance := balance_of_account(new, due_at);
+  if balance >= new.top_up_below
+     or balance + ended_credits(new, due_at) + old.available - old.held - new.available + new.held < new.top_up_below then
+    return null;
+  end if;
   insert into auto_top_up_checks (environment_id, customer_id, due_at)
-  select e.id, coalesce(new.customer_id, (select s.customer_id from subscriptions s where s.environment_id = e.id and s.id = new.subscription_id)),
-         coalesce(e.clock_now, (extract(epoch from clock_timestamp()) * 1000)::bigint)
-    from environments e
-   where e.id = new.environment_id
+  values (new.environment_id,
+          coalesce(new.customer_id, (select s.customer_id from subscriptions s
+                                      where s.environment_id = new.environment_id and s.id = new.subscription_id)), due_at)
   on conflict do nothing;
   perform enqueue_job('do_due_work', json_build_object('environmentId', new.environment_id), 'do_due_work:' || new.environment_id, null, 5);
   return null;
 end $$;
 create trigger ledger_accounts_note_top_up after update on ledger_accounts for each row
-  when (new.top_up_below is not null and new.taken_back = old.taken_back
-    and old.available - old.held >= new.top_up_below and new.available - new.held < new.top_up_below)
+  when (new.top_up_below is not null and new.taken_back = old.taken_back and new.available - new.held < old.available - old.held)
   execute function note_top_up();

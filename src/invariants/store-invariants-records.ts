@@ -166,6 +166,21 @@ export const recordInvariants: readonly Invariant[] = [
           or t.customer_id <> p.customer_id`,
   },
   {
+    name: 'paidTopUpsGiveTheirCredits',
+    // A unique key allows the credits of a purchase once.
+    sentence: 'A paid automatic top-up has granted credits of its usage meter or credit pool.',
+    query: sql`
+      select t.environment_id, t.purchase_id as id, t.usage_meter_id
+        from auto_top_up_purchases t
+       where t.status = 'paid'
+         and not exists (
+           select from usage_credits c
+             join ledger_accounts a on a.environment_id = c.environment_id and a.id = c.ledger_account_id
+            where c.environment_id = t.environment_id and c.source = 'purchase'
+              and c.source_id > t.purchase_id || ':' and c.source_id < t.purchase_id || ';'
+              and a.usage_meter_id = t.usage_meter_id)`,
+  },
+  {
     name: 'organizationsHaveBothModes',
     sentence: 'An organization has one test mode and one live mode environment.',
     query: sql`

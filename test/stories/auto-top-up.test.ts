@@ -87,6 +87,22 @@ test('a balance at the line buys nothing, below it a consume and a hold do, and 
   assert.deepEqual((await purchasesOf(customerId)).at(-1), ['paid', 4]);
 });
 
+test('credits that ended since the last use count with the next one', async () => {
+  const { customerId, externalId, freeId } = await newRefilled();
+  const usageCredit = { subscriptionId: freeId, usageMeterSlug: 'api-calls', amount: 400 };
+  await app.post('/usage-credits', { usageCredit: { ...usageCredit, expiresAt: june + 86_400_000 } });
+  await use(freeId, 600);
+  await app.runJobs({ all: true });
+  assert.deepEqual(await purchasesOf(customerId), [], '300 of 900 are left');
+  await app.post('/usage-credits', { usageCredit: { ...usageCredit, expiresAt: june + 2 * 86_400_000 } });
+  await app.setClock(june + 3 * 86_400_000);
+  // 300 are left, beside 400 whose end is not booked yet.
+  await use(freeId, 1);
+  await app.runJobs({ all: true });
+  assert.deepEqual(await purchasesOf(customerId), [['paid', 2]]);
+  assert.equal(await plans.calls(externalId, freeId), 2299);
+});
+
 test('a service that dies between the charge and the credits gives them once', async () => {
   const { customerId, externalId, freeId } = await newRefilled();
   await use(freeId, 300);

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { instant } from '../../src/kernel/calendar.ts';
 import { type Body, startTestApp } from '../support/harness.ts';
 import { newPoolUser } from '../support/pool-user.ts';
@@ -436,49 +435,5 @@ test('a new rate is for later usage, and an update without pools leaves them', a
   const clone = await app.post(`/pricing-models/${pricingModelId}/clone`, { name: 'Copy' });
   const { data } = await app.get(`/credit-pools?pricingModelId=${clone.pricingModel.id}`);
   assert.deepEqual([data[0].slug, data[0].rates], ['ai', pool.rates]);
-  await assertSound(app);
-});
-
-test('whatever is granted, held and used, the pool and its meters are as an oracle counts', async () => {
-  const per = { tokens: 2000n, seconds: 60n } as const;
-  const step = fc.oneof(
-    fc.record({ kind: fc.constant('grant' as const), amount: fc.integer({ min: 1, max: 3 }) }),
-    fc.record({
-      kind: fc.constantFrom('consume' as const, 'record' as const),
-      slug: fc.constantFrom('tokens' as const, 'seconds' as const),
-      amount: fc.integer({ min: 1, max: 3000 }),
-    }),
-  );
-  await fc.assert(
-    fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 12 }), async (steps) => {
-      const user = await newUser();
-      // In 1/6000 credits: a token costs 3 of them, and a second 100.
-      let left = 0n;
-      const owed = { tokens: 0n, seconds: 0n };
-      for (const each of steps) {
-        if (each.kind === 'grant') {
-          await user.grant(each.amount);
-          left += BigInt(each.amount) * 6000n;
-          continue;
-        }
-        const cost = 6000n / per[each.slug];
-        const units = BigInt(each.amount);
-        const paid = left / cost < units ? left / cost : units;
-        if (each.kind === 'consume') {
-          const { status } = await user.consume(each.slug, each.amount);
-          assert.equal(status, paid === units ? 200 : 402);
-          if (paid === units) left -= units * cost;
-        } else {
-          await user.record(user.event(each.slug, each.amount));
-          left -= paid * cost;
-          owed[each.slug] += units - paid;
-        }
-      }
-      const tenths = (left * 10n ** 12n) / 6000n;
-      assert.equal(BigInt(Math.round(Number(await user.balance()) * 6000)), left, String(tenths));
-      for (const slug of ['tokens', 'seconds'] as const) assert.equal(BigInt(await user.meter(slug)), -owed[slug]);
-    }),
-    { numRuns: 8 },
-  );
   await assertSound(app);
 });

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { runInEnvironment } from '../../src/database/work.ts';
 import { instant } from '../../src/kernel/calendar.ts';
 import { buyNow } from '../support/buying.ts';
@@ -258,71 +257,6 @@ test('a plan that is left and taken again in its period grants what was not used
   assert.equal(await user.available(), '6');
   await user.subscribe('scale-monthly');
   assert.equal(await user.available(), '330');
-  await assertSound(app);
-});
-
-test('whatever is granted, bought and used on whichever plan, the pool is as an oracle counts', async () => {
-  const step = fc.oneof(
-    fc.record({ kind: fc.constant('use' as const), amount: fc.integer({ min: 1, max: 60 }) }),
-    fc.record({ kind: fc.constantFrom('buy' as const, 'gift' as const, 'change' as const, 'month' as const) }),
-  );
-  await fc.assert(
-    fc.asyncProperty(fc.array(step, { minLength: 4, maxLength: 10 }), async (steps) => {
-      const user = await newShop();
-      // June, as Date counts months.
-      let month = 5;
-      let paidId: string | null = null;
-      let freeUsed = 0;
-      // In the order of use: what the plan rolled over and granted ends first, then gifts, then what was bought.
-      const left = { rolled: 0, plan: 10, gift: 0, paid: 0 };
-      const order = ['rolled', 'plan', 'gift', 'paid'] as const;
-      for (const each of steps) {
-        if (each.kind === 'use') {
-          const all = order.reduce((sum, kind) => sum + left[kind], 0);
-          const { status } = await user.tryUse(each.amount);
-          assert.equal(status, each.amount <= all ? 200 : 402);
-          let rest = each.amount <= all ? each.amount : 0;
-          for (const kind of order) {
-            const taken = Math.min(rest, left[kind]);
-            left[kind] -= taken;
-            rest -= taken;
-            if (kind === 'plan' && paidId === null) freeUsed += taken;
-          }
-        } else if (each.kind === 'buy') {
-          await user.buyPack();
-          left.paid += 500;
-        } else if (each.kind === 'gift') {
-          const usageCredit = { customerExternalId: user.externalId, creditPoolSlug: 'ai', amount: 5 };
-          await user.post('/usage-credits', { usageCredit });
-          left.gift += 5;
-        } else if (each.kind === 'change' && paidId === null) {
-          paidId = await user.subscribe('start-monthly');
-          left.plan = 100;
-        } else if (each.kind === 'change') {
-          await user.cancel(paidId ?? '');
-          paidId = null;
-          Object.assign(left, { rolled: 0, plan: 10 - freeUsed });
-        } else {
-          month += 1;
-          await user.moveTo(new Date(Date.UTC(2026, month)).toISOString());
-          const isPaid = paidId !== null;
-          Object.assign(left, { rolled: isPaid ? Math.min(left.plan, 20) : 0, plan: isPaid ? 100 : 10 });
-          freeUsed = 0;
-        }
-        const granted = left.rolled + left.plan + left.gift;
-        const expected = { available: granted + left.paid, granted, paid: left.paid };
-        const shown = await user.balance();
-        const numbers = Object.fromEntries(Object.entries(shown).map(([key, text]) => [key, Number(text)]));
-        assert.deepEqual(numbers, expected);
-      }
-    }),
-    {
-      numRuns: 4,
-      examples: [
-        [[{ kind: 'use', amount: 4 }, { kind: 'change' }, { kind: 'month' }, { kind: 'change' }, { kind: 'change' }]],
-      ],
-    },
-  );
   await assertSound(app);
 });
 

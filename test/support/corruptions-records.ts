@@ -59,6 +59,15 @@ export const recordCorruptions: readonly Corruption[] = [
     breaks: ['topUpsFollowTheirPurchases'],
   },
   {
+    fault: 'a paid top-up has given no credits',
+    statements: [
+      `insert into auto_top_up_purchases
+       select p.environment_id, p.id, p.customer_id, p.pricing_model_id, 'usage_meter', 0, 0, 'paid', p.created_at, p.created_at
+         from purchases p where p.purchase_date is not null limit 1`,
+    ],
+    breaks: ['paidTopUpsGiveTheirCredits'],
+  },
+  {
     fault: 'a subscription has a value of a feature that has none',
     statements: [valueOfNoFeature],
     breaks: ['valuesHaveTheKindOfTheirFeature'],

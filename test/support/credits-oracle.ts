@@ -1,0 +1,481 @@
+/** Credits, limits and top-ups of one customer in memory: the rules said once more as plain sums, to compare the service with. */
+
+/** The smallest parts of a credit of the pool that any rate below needs. */
+export const partsPerCredit = 30;
+
+/** What a unit of each meter costs: parts of a credit, and cents. A thousand tokens cost 5.00. */
+export const meters = {
+  tokens: { parts: 10, cents: 0.5 },
+  images: { parts: 21, cents: 3 },
+} as const;
+export type Meter = keyof typeof meters;
+
+/** The accounts of a customer: the credit pool, in parts, and the meter that has credits of its own. */
+export type Account = 'ai' | 'tokens';
+
+export const plans = {
+  free: { ai: 10 * partsPerCredit, tokens: 20, mostRolled: 0, mostTokens: null },
+  start: { ai: 60 * partsPerCredit, tokens: 40, mostRolled: 20 * partsPerCredit, mostTokens: 90 },
+} as const;
+type Plan = keyof typeof plans;
+
+/** Packs cost money and bring credits: some end a week after the purchase, and roll over into the next one. */
+export const packs = {
+  pack: { account: 'ai', amount: 50 * partsPerCredit, cents: 1000, endsAfter: null, mostRolled: 0 },
+  weekly: { account: 'ai', amount: 20 * partsPerCredit, cents: 300, endsAfter: 7, mostRolled: 8 * partsPerCredit },
+  calls: { account: 'tokens', amount: 40, cents: 500, endsAfter: null, mostRolled: 0 },
+} as const;
+export type Pack = keyof typeof packs;
+
+interface Credit {
+  readonly account: Account;
+  readonly kind: 'plan' | 'gift' | 'bought';
+  readonly priority: number;
+  readonly expiresAt: number | null;
+  readonly issued: number;
+  /** The plan that gave it and whose end is its own, or the pack that was bought. */
+  readonly of: number | Pack | null;
+  readonly isRolled: boolean;
+  readonly purchase: Purchase | null;
+  left: number;
+  used: number;
+}
+
+export interface Purchase {
+  readonly pack: Pack;
+  readonly quantity: number;
+  status: 'paid' | 'refunded' | 'failed';
+}
+
+export interface Limit {
+  readonly subject: Meter | 'ai' | null;
+  readonly label: string | null;
+  readonly period: 'day' | 'month' | 'billing_period';
+  readonly unit: 'units' | 'money';
+  readonly amount: number;
+  readonly action: 'block' | 'notify';
+}
+
+interface KnownLimit extends Limit {
+  /** The uses before it. */
+  readonly since: number;
+  /** The subscription that a limit of a plan counts. */
+  readonly subscription: number | null;
+}
+
+export interface Use {
+  readonly meter: Meter;
+  readonly units: number;
+  readonly label: string | null;
+}
+
+interface CountedUse extends Use {
+  readonly at: number;
+  readonly subscription: number;
+  readonly periodEnd: number;
+  /** What the pool pays for it. */
+  readonly parts: number;
+}
+
+interface Hold extends Use {
+  readonly until: number;
+  readonly subscription: number;
+  readonly pooled: number;
+}
+
+export interface TopUp {
+  readonly pack: Exclude<Pack, 'weekly'>;
+  readonly below: number;
+  readonly upTo: number | null;
+  readonly quantity: number | null;
+  readonly mostCents: number;
+}
+
+const hourMs = 3_600_000;
+export const dayMs = 24 * hourMs;
+
+export const keyOfLimit = ({ subject, label, period, unit }: Limit) => `${subject} ${label} ${period} ${unit}`;
+
+function monthsAfter(anchor: number, months: number): number {
+  const date = new Date(anchor);
+  const day = date.getUTCDate();
+  date.setUTCMonth(date.getUTCMonth() + months);
+  if (date.getUTCDate() !== day) date.setUTCDate(0);
+  return date.getTime();
+}
+
+const sum = (numbers: readonly number[]) => numbers.reduce((all, each) => all + each, 0);
+
+export class CreditsOracle {
+  now: number;
+  plan: Plan = 'free';
+  /** Subscriptions are numbered as they begin. */
+  subscription = 0;
+  periodEnd = 0;
+  private anchor = 0;
+  private months = 1;
+  credits: Credit[] = [];
+  readonly owed = { tokens: 0, images: 0 };
+  readonly holds = new Map<string, Hold>();
+  readonly uses: CountedUse[] = [];
+  limits: KnownLimit[] = [];
+  readonly purchases: Purchase[] = [];
+  hasGoodCard = true;
+  topUp: TopUp | null = null;
+  failures = 0;
+  isStopped = false;
+  /** When the balance is looked at. Null: when it crosses the line. */
+  private checkAt: number | null = null;
+  private readonly spentIn = new Map<string, number>();
+
+  constructor(now: number) {
+    this.now = now;
+    this.begin('free');
+  }
+
+  private begin(plan: Plan): void {
+    this.plan = plan;
+    this.subscription += 1;
+    this.anchor = this.now;
+    this.months = 1;
+    this.periodEnd = monthsAfter(this.anchor, 1);
+    const before = this.credits;
+    for (const account of ['ai', 'tokens'] as const) {
+      // A free period that would still run has given what was used of it.
+      const given = before.filter(
+        ({ kind, of, account: on, expiresAt }) =>
+          plan === 'free' && kind === 'plan' && on === account && this.freeOnes.has(of) && (expiresAt ?? 0) > this.now,
+      );
+      this.give(
+        account,
+        { kind: 'plan', of: this.subscription, expiresAt: this.periodEnd },
+        plans[plan][account] - sum(given.map(({ used }) => used)),
+      );
+    }
+    if (plan === 'free') this.freeOnes.add(this.subscription);
+    const most = plans[plan].mostTokens;
+    if (most !== null) {
+      const terms = { subject: 'tokens', label: null, period: 'month', unit: 'units', action: 'block' } as const;
+      this.limits.push({ ...terms, amount: most, since: this.uses.length, subscription: this.subscription });
+    }
+  }
+  private readonly freeOnes = new Set<unknown>();
+
+  give(account: Account, terms: Pick<Credit, 'kind'> & Partial<Credit>, amount: number): void {
+    if (amount <= 0) return;
+    const usual = { priority: 100, expiresAt: null, of: null, isRolled: false, purchase: null };
+    this.credits.push({ ...usual, ...terms, account, issued: amount, left: amount, used: 0 });
+  }
+
+  live(account: Account): Credit[] {
+    const rank = ({ expiresAt }: Credit) => expiresAt ?? Number.MAX_SAFE_INTEGER;
+    return this.credits
+      .filter((each) => each.account === account && each.left > 0 && !this.hasEnded(each))
+      .sort(
+        (one, other) =>
+          one.priority - other.priority ||
+          rank(one) - rank(other) ||
+          Number(one.kind === 'bought') - Number(other.kind === 'bought'),
+      );
+  }
+
+  private openHolds(): Hold[] {
+    return [...this.holds.values()].filter(({ until }) => until > this.now);
+  }
+
+  held(account: Account): number {
+    return sum(
+      this.openHolds().map((hold) => {
+        if (account === 'ai') return hold.pooled * meters[hold.meter].parts;
+        return hold.meter === 'tokens' && hold.subscription === this.subscription ? hold.units - hold.pooled : 0;
+      }),
+    );
+  }
+
+  balance(account: Account): number {
+    const left = sum(this.live(account).map((each) => each.left)) - this.held(account);
+    return account === 'ai' ? left : left - this.owed.tokens;
+  }
+
+  /** As `credit-balances` shows an account. */
+  shown(account: Account) {
+    const of = (isBought: boolean) =>
+      sum(this.live(account).map(({ kind, left }) => ((kind === 'bought') === isBought ? left : 0)));
+    return { available: this.balance(account), granted: of(false), paid: of(true), held: this.held(account) };
+  }
+
+  /** The units that credits of the meter leave to the pool, and how many of them the pool pays for. */
+  private shares({ meter, units }: Use) {
+    const own = meter === 'tokens' ? Math.max(0, this.balance('tokens') + this.owed.tokens) : 0;
+    const rest = Math.max(0, units - own);
+    const payable = Math.max(0, Math.floor(this.balance('ai') / meters[meter].parts));
+    return { rest, pooled: Math.min(rest, payable), payable };
+  }
+
+  /** The units of a use that has to be covered for which the pool pays. Null: it is not covered. */
+  private coveredBy(use: Use): number | null {
+    const balance = use.meter === 'tokens' ? this.balance('tokens') : -this.owed.images;
+    if (use.units <= balance) return 0;
+    const { rest, pooled, payable } = this.shares(use);
+    return payable > 0 && pooled === rest ? pooled : null;
+  }
+
+  /** Whether a use or a hold is allowed. */
+  canUse(use: Use): boolean {
+    const pooled = this.coveredBy(use);
+    return pooled !== null && this.fits(use, pooled);
+  }
+
+  private draw(account: Account, amount: number): number {
+    let rest = amount;
+    for (const credit of this.live(account)) {
+      const taken = Math.min(rest, credit.left);
+      credit.left -= taken;
+      credit.used += taken;
+      rest -= taken;
+    }
+    return rest;
+  }
+
+  /** Books a use, and says whether it is beyond a blocking limit. */
+  use(use: Use): boolean {
+    const { pooled } = this.shares(use);
+    const parts = pooled * meters[use.meter].parts;
+    const counted = this.counted(use, parts);
+    const isBeyond = this.acting().some((limit) => {
+      const after = this.usedOf(limit, [counted]);
+      return limit.action === 'block' && after > limit.amount && after > this.usedOf(limit);
+    });
+    this.crossing(() => {
+      this.draw('ai', parts);
+      const rest = use.units - pooled;
+      this.owed[use.meter] += use.meter === 'tokens' ? this.draw('tokens', rest) : rest;
+    });
+    this.uses.push(counted);
+    return isBeyond;
+  }
+
+  private counted(use: Use, parts: number): CountedUse {
+    return { ...use, at: this.now, subscription: this.subscription, periodEnd: this.periodEnd, parts };
+  }
+
+  hold(id: string, use: Use, until: number): void {
+    const pooled = this.coveredBy(use) ?? 0;
+    this.crossing(() => this.holds.set(id, { ...use, until, subscription: this.subscription, pooled }));
+  }
+
+  /** Settles a hold, and says whether that is beyond a blocking limit; null: it cannot be settled. */
+  settle(id: string, units: number): boolean | null {
+    const hold = this.holds.get(id);
+    if (hold === undefined || hold.subscription !== this.subscription) return null;
+    this.holds.delete(id);
+    return this.use({ ...hold, units });
+  }
+
+  /** Sets the limits of the seller in place of those before. */
+  setLimits(wanted: readonly Limit[]): void {
+    const before = new Map(
+      this.limits.filter((each) => each.subscription === null).map((each) => [keyOfLimit(each), each.since]),
+    );
+    this.limits = [
+      ...this.limits.filter((each) => each.subscription !== null),
+      ...wanted.map((each) => ({
+        ...each,
+        since: before.get(keyOfLimit(each)) ?? this.uses.length,
+        subscription: null,
+      })),
+    ];
+  }
+
+  /** The limits that hold. One of a plan ends with it, and gives way to one of the seller of the same use. */
+  acting(): KnownLimit[] {
+    const keys = new Set(this.limits.filter(({ subscription }) => subscription === null).map(keyOfLimit));
+    return this.limits.filter(
+      (each) => each.subscription === null || (each.subscription === this.subscription && !keys.has(keyOfLimit(each))),
+    );
+  }
+
+  /** The amount that a limit counts in its present period, and with more uses. */
+  usedOf(limit: KnownLimit, more: readonly CountedUse[] = []): number {
+    const present = this.periodKey(limit, this.counted({ meter: 'tokens', units: 0, label: null }, 0));
+    const counted = [...this.uses.slice(limit.since), ...more].filter(
+      (use) =>
+        (limit.subject === null || limit.subject === 'ai' || limit.subject === use.meter) &&
+        (limit.label === null || limit.label === use.label) &&
+        (limit.subscription === null || limit.subscription === use.subscription) &&
+        this.periodKey(limit, use) === present,
+    );
+    if (limit.subject === 'ai') return sum(counted.map(({ parts }) => parts));
+    const of = (meter: Meter) => sum(counted.map((use) => (use.meter === meter ? use.units : 0)));
+    return limit.unit === 'units'
+      ? of('tokens') + of('images')
+      : Math.round(of('tokens') * meters.tokens.cents) + of('images') * meters.images.cents;
+  }
+
+  private periodKey({ period }: Limit, { at, subscription, periodEnd }: CountedUse): string {
+    if (period === 'billing_period') return `${subscription} ${periodEnd}`;
+    return new Date(at).toISOString().slice(0, period === 'day' ? 10 : 7);
+  }
+
+  private fits(use: Use, pooled: number): boolean {
+    // An open hold counts in any period.
+    const held = this.openHolds().map((hold) => ({
+      ...this.counted(hold, hold.pooled * meters[hold.meter].parts),
+      subscription: hold.subscription,
+    }));
+    return this.acting().every((limit) => {
+      const before = this.usedOf(limit, held);
+      const after = this.usedOf(limit, [...held, this.counted(use, pooled * meters[use.meter].parts)]);
+      return limit.action === 'notify' || after <= limit.amount || after === before;
+    });
+  }
+
+  /** Notes that a booking, or the end of credits since the last one, lets the balance of the top-up fall below its line. */
+  private crossing(act: () => void): void {
+    const { topUp, isStopped } = this;
+    if (topUp === null || isStopped) {
+      act();
+      return;
+    }
+    const { account } = packs[topUp.pack];
+    const ended = this.credits.filter((each) => each.account === account && this.hasEnded(each));
+    const before = this.balance(account) + sum(ended.map(({ left }) => left));
+    act();
+    if (before >= topUp.below && this.balance(account) < topUp.below) this.checkAt ??= this.now;
+  }
+
+  setTopUp(topUp: TopUp | null): void {
+    this.topUp = topUp;
+    this.failures = 0;
+    this.isStopped = false;
+    this.checkAt = topUp === null ? null : this.now;
+  }
+
+  get monthSpent(): number {
+    return this.spentIn.get(this.month) ?? 0;
+  }
+
+  private get month(): string {
+    return new Date(this.now).toISOString().slice(0, 7);
+  }
+
+  /** Buys for the balance that is due to be looked at. */
+  lookAtBalance(): void {
+    while (this.checkAt !== null && this.checkAt <= this.now) {
+      this.checkAt = null;
+      const { topUp } = this;
+      if (topUp === null || this.isStopped) return;
+      const { account, amount, cents } = packs[topUp.pack];
+      const balance = this.balance(account);
+      if (balance >= topUp.below) return;
+      const wanted = topUp.quantity ?? Math.ceil(((topUp.upTo ?? 0) - balance) / amount);
+      const quantity = Math.min(wanted, Math.floor((topUp.mostCents - this.monthSpent) / cents));
+      if (quantity <= 0) {
+        const date = new Date(this.now);
+        this.checkAt = Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1);
+        return;
+      }
+      this.spentIn.set(this.month, this.monthSpent + (this.hasGoodCard ? quantity * cents : 0));
+      if (this.buy(topUp.pack, quantity)) {
+        this.failures = 0;
+        this.checkAt = this.now;
+        continue;
+      }
+      this.failures += 1;
+      this.isStopped = this.failures === 3;
+      if (!this.isStopped) this.checkAt = this.now + (this.failures === 1 ? hourMs : dayMs);
+    }
+  }
+
+  /** Buys with the present card: says whether it was paid. */
+  buy(name: Pack, quantity: number): boolean {
+    const pack = packs[name];
+    // Another attempt at a purchase that failed is the same purchase.
+    const failed = this.purchases.findIndex((each) => each.pack === name && each.status === 'failed');
+    if (failed !== -1) this.purchases.splice(failed, 1);
+    const purchase: Purchase = { pack: name, quantity, status: this.hasGoodCard ? 'paid' : 'failed' };
+    this.purchases.push(purchase);
+    if (!this.hasGoodCard) return false;
+    const expiresAt = pack.endsAfter === null ? null : this.now + pack.endsAfter * dayMs;
+    if (pack.mostRolled > 0) this.rollPacksOver(name, expiresAt);
+    this.give(pack.account, { kind: 'bought', of: name, expiresAt, purchase }, pack.amount * quantity);
+    return true;
+  }
+
+  private rollPacksOver(name: Pack, expiresAt: number | null): void {
+    const earlier = this.live(packs[name].account).filter(({ of }) => of === name);
+    let room = packs[name].mostRolled - sum(earlier.map(({ isRolled, left }) => (isRolled ? left : 0)));
+    for (const credit of earlier.filter(({ isRolled }) => !isRolled)) {
+      const moved = Math.max(0, Math.min(room, credit.left));
+      credit.left -= moved;
+      room -= moved;
+      const { kind, of, priority, purchase } = credit;
+      this.give(credit.account, { kind, of, priority, purchase, expiresAt, isRolled: true }, moved);
+    }
+  }
+
+  /** Refunds a purchase in full: what is neither used nor held of its credits goes back. */
+  refund(purchase: Purchase): void {
+    purchase.status = 'refunded';
+    for (const credit of this.credits.filter((each) => each.purchase === purchase && !this.hasEnded(each)))
+      credit.left -= Math.min(credit.left, this.beside(credit.account));
+  }
+
+  /** Takes back what is left of a credit of the pool, which looks like this. False: an open hold sets part of it aside. */
+  takeBack(amount: number, expiresAt: number | null): boolean {
+    const credit = this.live('ai').find((each) => each.left === amount && each.expiresAt === expiresAt);
+    if (credit === undefined) throw new Error(`there is no credit of which ${amount} are left`);
+    if (amount > this.beside('ai')) return false;
+    credit.left = 0;
+    return true;
+  }
+
+  /** The amount that may be taken back beside open holds. */
+  private beside(account: Account): number {
+    return this.held(account) === 0 ? Number.MAX_SAFE_INTEGER : Math.max(0, this.balance(account));
+  }
+
+  private hasEnded({ expiresAt }: Credit): boolean {
+    return expiresAt !== null && expiresAt <= this.now;
+  }
+
+  /** The customer buys the plan with a good card, or leaves it for the free one. */
+  changePlan(): void {
+    const before = this.subscription;
+    this.crossing(() => {
+      for (const credit of this.credits) if (credit.kind === 'plan' && credit.of === before) credit.left = 0;
+      // Usage without credits is billed with the end.
+      this.owed.tokens = 0;
+      this.owed.images = 0;
+    });
+    this.begin(this.plan === 'free' ? 'start' : 'free');
+  }
+
+  private renew(): void {
+    const { ai, tokens, mostRolled } = plans[this.plan];
+    const ended = this.credits.filter((each) => this.hasEnded(each));
+    this.months += 1;
+    this.periodEnd = monthsAfter(this.anchor, this.months);
+    this.owed.tokens = 0;
+    this.owed.images = 0;
+    const rests = ended
+      .filter(({ kind, account, isRolled }) => kind === 'plan' && account === 'ai' && !isRolled)
+      .map(({ left }) => left);
+    for (const credit of ended) credit.left = 0;
+    const terms = { kind: 'plan', of: this.subscription, expiresAt: this.periodEnd } as const;
+    this.give('ai', { ...terms, isRolled: true }, Math.min(mostRolled, sum(rests)));
+    this.give('ai', terms, ai);
+    this.give('tokens', terms, tokens);
+  }
+
+  /** The next instant at which something is due until `to`. */
+  nextStop(to: number): number {
+    return Math.min(to, this.periodEnd, this.checkAt ?? to);
+  }
+
+  /** Moves on to an instant, at which at most one thing is due. */
+  moveTo(instant: number): void {
+    this.now = instant;
+    if (this.now === this.periodEnd) this.renew();
+  }
+}
