@@ -47,7 +47,7 @@ await withScratchPostgres(
 
     /** Moves the mark back by an hour. Its sums stay, so the invariants that use them fail, in the same time. */
     async function forgetLastHour({ entrySequence, booking }: NonNullable<Since>): Promise<void> {
-      await pool.query('update checks.marks set entry_sequence = $1, booking = $2', [
+      await pool.query('update check_marks set entry_sequence = $1, booking = $2', [
         Math.floor(entrySequence - events / hourShare),
         Math.floor(booking - booking / hourShare),
       ]);

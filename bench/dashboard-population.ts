@@ -57,7 +57,7 @@ async function tablesOfCustomers(client: pg.Client): Promise<Table[]> {
               where c.contype = 'f' and c.conrelid = t.oid and a.attnum = c.conkey[2] limit 1)) order by a.attnum) as columns
       from pg_class t
       join pg_attribute a on a.attrelid = t.oid and a.attnum > 0 and not a.attisdropped and a.attgenerated = ''
-     where t.relnamespace = 'public'::regnamespace and t.relkind in ('r', 'p') and t.relname <> all($1)
+     where t.relnamespace = current_schema()::regnamespace and not has_own_rights(t.relname) and t.relkind in ('r', 'p') and t.relname <> all($1)
      group by t.oid, t.relname
     having bool_or(a.attname = 'environment_id')
      order by t.relname`,

@@ -43,7 +43,7 @@ const filledTables = [
   'events',
   'ledger_transactions',
   'ledger_entries',
-  'test_processor.operations',
+  'test_processor_operations',
 ];
 
 /**

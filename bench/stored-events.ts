@@ -19,7 +19,7 @@ export async function storeEvents(url: string, size: number): Promise<void> {
         select environment_id, id, row_number() over (order by id) - 1 as position from usage_series`);
     await client.query('analyze series');
     const series = await readNumber(client, 'select count(*) from series');
-    await client.query('alter table usage_partitions.events_0 drop constraint usage_events_transaction_unique');
+    await client.query('alter table usage_events_0 drop constraint usage_events_transaction_unique');
     for (let first = 0; first < size; first += portion)
       await client.query(portionOf({ first, last: Math.min(first + portion, size) - 1, size, series }));
     await client.query(transactionsIndexed);
@@ -34,8 +34,8 @@ export async function storeEvents(url: string, size: number): Promise<void> {
 // 69 % full, the natural logarithm of 2.
 const transactionsIndexed = `
   set maintenance_work_mem = '1GB';
-  alter table usage_partitions.events_0 add constraint usage_events_transaction_unique unique (transaction_key) with (fillfactor = 69);
-  alter index usage_partitions.usage_events_transaction_unique reset (fillfactor)`;
+  alter table usage_events_0 add constraint usage_events_transaction_unique unique (transaction_key) with (fillfactor = 69);
+  alter index usage_events_transaction_unique reset (fillfactor)`;
 
 const eventsOfOlder = 200_000;
 
@@ -48,8 +48,8 @@ export async function fillOlderPartitions(url: string, count: number): Promise<v
         select s.environment_id, s.id, nextval('usage_bookings'), 1, 0, 0, gen_random_uuid(),
                lpad('${older}' || n, 21, '0'), gen_random_uuid()::text
           from generate_series(1, ${eventsOfOlder}) n, (select environment_id, id from usage_series order by id limit 1) s`);
-      await client.query('select usage_partitions.prepare_next()');
-      await client.query('select usage_partitions.open_next((extract(epoch from now()) * 1000)::bigint, 0)');
+      await client.query('select prepare_usage_partition()');
+      await client.query('select open_usage_partition((extract(epoch from now()) * 1000)::bigint, 0)');
     }
     await client.query('vacuum (analyze) usage_events');
   });

@@ -160,7 +160,7 @@ create function shared_settings(environment environments) returns jsonb language
 -- api_keys of an environment that it has not entered, so this function is the only way in. The key must have one of the
 -- permissions in `sufficient`, unless that is null. Where it has none, the answer names the key and no environment.
 create function authenticate(key_hash bytea, at bigint, sufficient text[]) returns environment_scope
-  language plpgsql volatile security definer set search_path = public, pg_temp as $$
+  language plpgsql volatile security definer set search_path from current as $$
 declare
   found_scope environment_scope;
   -- Of an expression no statement is made.
@@ -180,7 +180,7 @@ end $$;
 
 -- The same for work that no key asked for: jobs and the command line.
 create function enter_environment(wanted bigint) returns environment_scope
-  language plpgsql volatile security definer set search_path = public, pg_temp as $$
+  language plpgsql volatile security definer set search_path from current as $$
 declare
   found_scope environment_scope;
 begin
@@ -199,7 +199,7 @@ end $$;
 -- so this function is the only way. The transaction then enters the new environments by `enter_environment`.
 create function make_organization(new_id text, new_name text, at bigint, at_most integer)
   returns table (livemode boolean, environment_id bigint)
-  language plpgsql volatile security definer set search_path = public, pg_temp as $$
+  language plpgsql volatile security definer set search_path from current as $$
 declare
   maker organizations;
   asking_user text := nullif(current_setting('tollkeeper.user_id', true), '');
@@ -220,7 +220,7 @@ begin
   insert into organizations (id, name, made_by_environment_id, made_by_api_key_id, made_by_user_id, created_at, updated_at)
     values (new_id, new_name, current_environment(), nullif(current_setting('tollkeeper.api_key_id'), ''), asking_user, at, at);
   if asking_user is not null then
-    insert into people.memberships (organization_id, user_id, role, created_at, updated_at)
+    insert into people_memberships (organization_id, user_id, role, created_at, updated_at)
       values (new_id, asking_user, 'owner', at, at);
   end if;
   -- The audit log of the new organization does not name the key of another.
@@ -233,7 +233,7 @@ end $$;
 
 -- Brings a transaction back from another environment into that of its request: the key or the person who asked.
 create function return_to_environment(wanted bigint, key_id text, asking_user text) returns void
-  language sql volatile set search_path = public, pg_temp
+  language sql volatile set search_path from current
   begin atomic
     select set_config('tollkeeper.environment_id', wanted::text, true), set_config('tollkeeper.api_key_id', key_id, true),
            set_config('tollkeeper.user_id', asking_user, true);
@@ -241,14 +241,18 @@ create function return_to_environment(wanted bigint, key_id text, asking_user te
 
 -- Last use is written apart from the request, many keys at a time, so that a read stays a read.
 create function touch_api_keys(hashes bytea[], at bigint) returns void
-  language sql volatile security definer set search_path = public, pg_temp
+  language sql volatile security definer set search_path from current
   begin atomic
     update api_keys set last_used_at = greatest(last_used_at, at) where hash = any (hashes);
   end;
 
+-- Tables whose rights their own migration gives, because they hold no rows of one environment, or rows that a request never touches.
+create function has_own_rights(table_name name) returns boolean language sql immutable
+  return table_name ~ '^(people_|check_|usage_events_[0-9]+$|usage_partitions$|test_processor_)';
+
 -- A clock may step back between two writes of a row, and the clocks of two machines differ. Accounts and credits of the
 -- ledger are left out, because their SQL takes the later time itself, in the statement of the ingest.
-create function keep_updated_at() returns trigger language plpgsql set search_path = public, pg_temp as $$
+create function keep_updated_at() returns trigger language plpgsql set search_path from current as $$
 begin
   new.updated_at := new.created_at;
   return new;
@@ -259,8 +263,8 @@ declare
 begin
   for stamped in
     select c.relname from pg_class c
-     where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p')
-       and c.relname not in ('ledger_accounts', 'usage_credits')
+     where c.relnamespace = current_schema()::regnamespace and c.relkind in ('r', 'p')
+       and c.relname not in ('ledger_accounts', 'usage_credits') and not has_own_rights(c.relname)
        and (select count(*) from pg_attribute a
              where a.attrelid = c.oid and a.attname in ('created_at', 'updated_at') and not a.attisdropped) = 2
   loop
@@ -274,6 +278,7 @@ end $$;
 create function secure_tenant_tables() returns void language plpgsql as $$
 declare
   tenant_table record;
+  callable regprocedure;
 begin
   for tenant_table in
     select c.relname as name,
@@ -281,7 +286,7 @@ begin
                 when exists (select from pg_attribute a where a.attrelid = c.oid and a.attname = 'pricing_model_id' and not a.attisdropped)
                 then 'pricing_model_id' end as model_column
       from pg_class c
-     where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p')
+     where c.relnamespace = current_schema()::regnamespace and c.relkind in ('r', 'p') and not has_own_rights(c.relname)
        and (c.relname in ('environments', 'organizations')
             or exists (select from pg_attribute a where a.attrelid = c.oid and a.attname = 'environment_id' and not a.attisdropped))
   loop
@@ -303,20 +308,32 @@ begin
         and ((select current_pricing_model()) is null or sees_series(environment_id, series_id)))', tenant_table.name);
     end if;
   end loop;
-  grant usage on schema public to tollkeeper_service;
-  grant select, insert, update, delete on all tables in schema public to tollkeeper_service;
-  grant usage, select on all sequences in schema public to tollkeeper_service;
+  execute format('grant usage on schema %I to tollkeeper_service', current_schema());
+  for tenant_table in
+    select relname as name, case relkind when 'S' then 'usage, select on sequence' else 'select, insert, update, delete on' end as rights
+      from pg_class
+     where relnamespace = current_schema()::regnamespace and relkind in ('r', 'p', 'v', 'S') and not has_own_rights(relname)
+  loop
+    execute format('grant %s %I to tollkeeper_service', tenant_table.rights, tenant_table.name);
+  end loop;
+  -- A trigger calls its function without a right to it. Nobody else may make a trigger of a function that has the owner's rights.
+  for callable in
+    select oid from pg_proc
+     where pronamespace = current_schema()::regnamespace and prosecdef and prorettype = 'trigger'::regtype
+  loop
+    execute format('revoke all on function %s from public', callable);
+  end loop;
   -- What was booked stays. Other rows point at these without a foreign key that would say so.
   for tenant_table in
     select relname as name from pg_class
-     where relnamespace = 'public'::regnamespace and relname in ('ledger_accounts', 'ledger_transactions', 'ledger_entries',
+     where relnamespace = current_schema()::regnamespace and relname in ('ledger_accounts', 'ledger_transactions', 'ledger_entries',
            'usage_credits', 'usage_series', 'usage_events', 'usage_rollups', 'usage_archive_sums')
   loop
     execute format('revoke delete on %I from tollkeeper_service', tenant_table.name);
   end loop;
   -- Only the owner notes recurring revenue, at each commit.
   for tenant_table in
-    select relname as name from pg_class where relnamespace = 'public'::regnamespace and relkind = 'r' and relname like 'mrr\_%'
+    select relname as name from pg_class where relnamespace = current_schema()::regnamespace and relkind = 'r' and relname like 'mrr\_%'
   loop
     execute format('revoke insert, update, delete on %I from tollkeeper_service', tenant_table.name);
   end loop;

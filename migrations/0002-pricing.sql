@@ -188,7 +188,7 @@ create index prices_by_metadata on prices using gin (metadata jsonb_path_ops) wh
 
 -- A rate is a price of its meter, in the pricing model of the product. Looked at when the transaction ends, because a product and
 -- the price that it names may be made together.
-create function check_usage_prices() returns trigger language plpgsql security definer set search_path = public, pg_temp as $$
+create function check_usage_prices() returns trigger language plpgsql security definer set search_path from current as $$
 begin
   if exists (
     select from jsonb_each_text(new.usage_prices) as rate (usage_meter_id, price_id)
@@ -215,7 +215,7 @@ $$;
 
 -- An event has one best price: two active prices of a meter that could tie are refused, whoever writes them. The lock of the pricing
 -- model, which every change of its prices takes, makes looking and adding one step.
-create function keep_prices_apart() returns trigger language plpgsql set search_path = public, pg_temp as $$
+create function keep_prices_apart() returns trigger language plpgsql set search_path from current as $$
 begin
   if not exists (select from changed where active and "where" is not null) then
     return null;
@@ -384,7 +384,7 @@ create index product_features_by_feature on product_features (environment_id, fe
 -- Prices and rates are cached by the version of their pricing model, so a change is a new version, in its commit.
 -- A number of a sequence is never given twice, also not after a transaction that drew it was undone.
 create sequence catalog_versions;
-create function new_catalog_version() returns trigger language plpgsql set search_path = public, pg_temp as $$
+create function new_catalog_version() returns trigger language plpgsql set search_path from current as $$
 begin
   update pricing_models m set catalog_version = nextval('catalog_versions')
     from (select distinct environment_id, pricing_model_id from changed) c
@@ -470,7 +470,7 @@ create table credit_pool_rates (
 create index credit_pool_rates_by_model on credit_pool_rates (environment_id, pricing_model_id);
 
 -- An event has one best rate, as it has one best price. Whoever changes rates has locked the pricing model.
-create function keep_rates_apart() returns trigger language plpgsql set search_path = public, pg_temp as $$
+create function keep_rates_apart() returns trigger language plpgsql set search_path from current as $$
 begin
   if exists (select from changed r join usage_meters m on m.environment_id = r.environment_id and m.id = r.usage_meter_id where m.is_measured) then
     raise check_violation using message = 'no credit covers the units of a measured meter', constraint = 'credit_pool_rates_of_counted',
@@ -501,12 +501,12 @@ create table credit_subjects (
   pricing_model_id text collate "C" not null,
   primary key (environment_id, id)
 );
-create function add_credit_subjects() returns trigger language plpgsql set search_path = public, pg_temp as $$
+create function add_credit_subjects() returns trigger language plpgsql set search_path from current as $$
 begin
   insert into credit_subjects select environment_id, id, pricing_model_id from added;
   return null;
 end $$;
-create function remove_credit_subjects() returns trigger language plpgsql set search_path = public, pg_temp as $$
+create function remove_credit_subjects() returns trigger language plpgsql set search_path from current as $$
 begin
   delete from credit_subjects s using removed where s.environment_id = removed.environment_id and s.id = removed.id;
   return null;

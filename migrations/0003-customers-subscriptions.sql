@@ -45,7 +45,7 @@ create index customers_by_metadata on customers using gin (metadata jsonb_path_o
 -- the service from using an index on jsonb, because the operator is not leakproof; so the owner searches. The caller
 -- selects from the table by these ids, under row-level security.
 create function ids_by_metadata(searched text, wanted jsonb[]) returns setof text
-  language plpgsql stable rows 100 security definer set search_path = public, pg_temp as $$
+  language plpgsql stable rows 100 security definer set search_path from current as $$
 begin
   return query execute format(
     'select id from %I where environment_id = current_environment() and metadata is not null and metadata @> any ($1)', searched)
@@ -63,7 +63,7 @@ create index customers_by_creation on customers (environment_id, created_at);
 
 -- The customers whose name, e-mail address or external id contains a text. The owner searches, as above.
 create function customers_by_search(wanted text) returns setof text
-  language plpgsql stable rows 100 security definer set search_path = public, pg_temp as $$
+  language plpgsql stable rows 100 security definer set search_path from current as $$
 declare
   pattern text := '%' || regexp_replace(wanted, '([\\%_])', '\\\1', 'g') || '%';
 begin
@@ -77,7 +77,7 @@ create index prices_search on prices using gin (name gin_trgm_ops, slug gin_trgm
 -- The records that a text names, at most `at_most` of each type, the newest first: by a part of a name, address or external id,
 -- by the beginning of an invoice's number, by the customer, or by the whole id. The owner searches, as above.
 create function records_by_search(wanted text, at_most integer) returns table (type text, id text)
-  language plpgsql stable rows 30 security definer set search_path = public, pg_temp as $$
+  language plpgsql stable rows 30 security definer set search_path from current as $$
 begin
   -- Planned for the text of this call: a rare text is found by its trigrams.
   return query execute $query$

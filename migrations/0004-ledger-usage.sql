@@ -76,7 +76,7 @@ comment on column ledger_accounts.held is 'Units of open holds, those that have 
 -- Whoever changes a subscription in a way that decides about usage waits for the usage that is under way on its accounts, and
 -- usage that comes later meets another revision there. In the order in which all accounts are locked.
 create function tell_subscription_revisions() returns trigger language plpgsql security definer
-  set search_path = public, pg_temp as $$
+  set search_path from current as $$
 begin
   with revised as (
     select a.environment_id, a.id, s.revision
@@ -214,7 +214,7 @@ create table ledger_entries (
 -- owner, whom no row-level security slows down, and by subqueries that only an index can answer, whatever the first call
 -- looked like that the plan was made for. Nobody may delete what is pointed at.
 create function check_ledger_entry_references() returns trigger language plpgsql security definer
-  set search_path = public, pg_temp as $$
+  set search_path from current as $$
 declare
   is_broken boolean;
   is_special boolean;
@@ -453,7 +453,7 @@ alter table ledger_accounts add foreign key (environment_id, open_series_id) ref
 -- For row-level security on what names a series: whether the one who asks sees it. A function, because the planner takes
 -- a condition with a subquery for so expensive that it avoids to read many rows.
 create function sees_series(wanted_environment bigint, wanted_series bigint) returns boolean
-  language plpgsql stable cost 10 set search_path = public, pg_temp as $$
+  language plpgsql stable cost 10 set search_path from current as $$
 begin
   return exists (select from usage_series s where s.environment_id = wanted_environment and s.id = wanted_series);
 end $$;
@@ -504,7 +504,7 @@ create index usage_events_by_date on usage_events using brin (usage_date int8_mi
 -- In place of a foreign key, which would look up and lock the same few series for each of ten thousand events: each is
 -- looked up once.
 create function check_usage_event_series() returns trigger language plpgsql security definer
-  set search_path = public, pg_temp as $$
+  set search_path from current as $$
 begin
   if exists (
     select from (select distinct environment_id, series_id from added) e
@@ -644,7 +644,7 @@ create table spend_counters (
 ) with (fillfactor = 50);
 
 -- Usage of a subscription without limits looks for none: the subscription says whether its customer has any.
-create function find_spend_limits() returns trigger language plpgsql set search_path = public, pg_temp as $$
+create function find_spend_limits() returns trigger language plpgsql set search_path from current as $$
 begin
   new.has_spend_limits := exists (
     select from spend_limits l
@@ -653,7 +653,7 @@ begin
 end $$;
 create trigger subscriptions_limited before insert on subscriptions for each row execute function find_spend_limits();
 
-create function tell_spend_limits() returns trigger language plpgsql set search_path = public, pg_temp as $$
+create function tell_spend_limits() returns trigger language plpgsql set search_path from current as $$
 begin
   update subscriptions s set has_spend_limits = limited.has
     from (select c.environment_id, c.id, exists (

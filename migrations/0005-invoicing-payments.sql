@@ -375,8 +375,7 @@ create index refunds_by_creation on refunds (environment_id, created_at);
 create index refunds_by_payment on refunds (environment_id, payment_id);
 
 -- What the stand-in payment network remembers. It is outside our transactions, as a real one is, and belongs to no tenant.
-create schema test_processor;
-create table test_processor.operations (
+create table test_processor_operations (
   idempotency_key text collate "C" primary key,
   kind text not null,
   reference text collate "C" not null,
@@ -385,7 +384,6 @@ create table test_processor.operations (
   outcome jsonb not null,
   created_at bigint not null
 );
-create index operations_by_reference on test_processor.operations (reference);
+create index operations_by_reference on test_processor_operations (reference);
 -- A network does not forget: what it answered under a key stays its answer.
-grant usage on schema test_processor to tollkeeper_service;
-grant select, insert on test_processor.operations to tollkeeper_service;
+grant select, insert on test_processor_operations to tollkeeper_service;

@@ -97,7 +97,7 @@ create function announce_deliveries(environment_id bigint, webhook_id text) retu
 
 -- An event is addressed in its own commit, whoever writes it: there is no moment at which it is known and could be lost.
 -- An endpoint that is being deleted is waited for, and passed over when it is gone.
-create function address_events() returns trigger language plpgsql volatile set search_path = public, pg_temp as $$
+create function address_events() returns trigger language plpgsql volatile set search_path from current as $$
 declare
   real_now bigint := (extract(epoch from clock_timestamp()) * 1000)::bigint;
   endpoint record;
@@ -136,7 +136,7 @@ create table encryption_keys (
 
 -- What was answered long ago goes, in every environment, a bounded number at a time.
 create function forget_webhook_attempts(before bigint, at_most integer) returns bigint
-  language sql volatile security definer set search_path = public, pg_temp
+  language sql volatile security definer set search_path from current
   begin atomic
     with forgotten as (
       delete from webhook_attempts where (environment_id, delivery_id, number) in
@@ -149,7 +149,7 @@ create function forget_webhook_attempts(before bigint, at_most integer) returns 
 -- Emails to customers. The commit of an event queues its email, so none is lost and none is sent twice for one cause.
 
 -- The email that an event causes, by its name in src/organizations/mail-setting.ts; null: customers get none.
-create function email_of_event(event_type text, data jsonb) returns text language sql immutable set search_path = public, pg_temp
+create function email_of_event(event_type text, data jsonb) returns text language sql immutable set search_path from current
   return case event_type
     when 'invoice.sent' then 'invoice_issued'
     -- One that is due later, or that somebody wrote, is not charged by itself.
@@ -210,7 +210,7 @@ create index emails_by_template on emails (environment_id, template, id);
 create index emails_by_creation on emails (environment_id, created_at);
 create index emails_by_origin on emails (environment_id, resent_from) where resent_from is not null;
 
-create function queue_emails() returns trigger language plpgsql volatile set search_path = public, pg_temp as $$
+create function queue_emails() returns trigger language plpgsql volatile set search_path from current as $$
 declare
   real_now bigint := (extract(epoch from clock_timestamp()) * 1000)::bigint;
   queued record;

@@ -4,7 +4,7 @@
 -- leave its environment. A clone reads in one and writes in the other, in one transaction, so it has to say so.
 -- A key that is pinned to one pricing model stays there.
 create function switch_environment(wanted_livemode boolean) returns environment_scope
-  language plpgsql volatile security definer set search_path = public, pg_temp as $$
+  language plpgsql volatile security definer set search_path from current as $$
 declare
   found_scope environment_scope;
 begin

@@ -2,7 +2,7 @@ create index subscriptions_cancel_due on subscriptions (cancel_scheduled_at) whe
 
 -- Where something has come to its end by the environment's own time. What that is, the service looks up inside of it.
 create function environments_with_endings_due(at bigint, incomplete_lifetime bigint) returns setof bigint
-  language sql stable security definer set search_path = public, pg_temp
+  language sql stable security definer set search_path from current
   begin atomic
     select distinct s.environment_id
       from subscriptions s join environments e on e.id = s.environment_id

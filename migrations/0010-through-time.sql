@@ -52,7 +52,7 @@ create index subscriptions_resume_due on subscriptions (environment_id, resumes_
 -- is of, and when something is due for it. Its ledger accounts say the revision too (0004). Drawn from a
 -- sequence, so that one which is undone with its transaction never comes again and means something else.
 create sequence subscription_revisions;
-create function revise_subscription() returns trigger language plpgsql set search_path = public, pg_temp as $$
+create function revise_subscription() returns trigger language plpgsql set search_path from current as $$
 begin
   new.revision := nextval('subscription_revisions');
   return new;
@@ -68,7 +68,7 @@ create trigger subscriptions_revised before update on subscriptions for each row
 
 -- Usage that waits is looked at again when its threshold changes, when the subscription owes nothing more, and when the last
 -- invoice at its threshold is settled.
-create function look_at_threshold() returns trigger language plpgsql set search_path = public, pg_temp as $$
+create function look_at_threshold() returns trigger language plpgsql set search_path from current as $$
 begin
   insert into usage_threshold_checks (environment_id, subscription_id, due_at)
   select s.environment_id, s.id, new.updated_at
@@ -85,7 +85,7 @@ create trigger subscriptions_threshold_changed after update on subscriptions for
 create trigger invoices_threshold_settled after update on invoices for each row
   when (old.is_open_threshold and not new.is_open_threshold) execute function look_at_threshold();
 
-create function settle_threshold() returns trigger language plpgsql set search_path = public, pg_temp as $$
+create function settle_threshold() returns trigger language plpgsql set search_path from current as $$
 begin
   new.is_open_threshold := false;
   return new;
@@ -94,7 +94,7 @@ create trigger invoices_threshold_closed before update on invoices for each row
   when (new.is_open_threshold and new.status not in ('open', 'awaiting_payment_confirmation')) execute function settle_threshold();
 
 -- The threshold of the settings is cached with the catalog. All usage that waits is looked at.
-create function change_threshold() returns trigger language plpgsql set search_path = public, pg_temp as $$
+create function change_threshold() returns trigger language plpgsql set search_path from current as $$
 begin
   update pricing_models m set catalog_version = nextval('catalog_versions') where m.environment_id = new.id;
   insert into usage_threshold_checks (environment_id, subscription_id, due_at)
@@ -247,7 +247,7 @@ create index subscription_adjustments_by_subscription on subscription_adjustment
 create index subscription_adjustments_by_invoice on subscription_adjustments (environment_id, invoice_id) where invoice_id is not null;
 
 -- A foreign key for the prices in `items`: they cannot be deleted from under a change that is stored at the same moment.
-create function lock_prices_of_adjustment() returns trigger language plpgsql set search_path = public, pg_temp as $$
+create function lock_prices_of_adjustment() returns trigger language plpgsql set search_path from current as $$
 begin
   perform from prices p
    where p.environment_id = new.environment_id
@@ -267,7 +267,7 @@ create trigger subscription_adjustments_prices after insert or update of items o
 -- forgotten. Counts up to `at_most` of each table, and names the first ones.
 create function uses_of(used text, used_ids text[], at_most integer, named integer)
   returns table (record text, total bigint, first_ids text[])
-  language plpgsql stable set search_path = public, pg_temp as $$
+  language plpgsql stable set search_path from current as $$
 declare
   source record;
 begin
@@ -374,7 +374,7 @@ create unique index discount_redemptions_one_per_customer on discount_redemption
 -- A discount is redeemed at most as often as its maximum. The lock makes its redemptions wait for each other and for a change of
 -- the maximum; without a maximum they wait for the change only.
 create function keep_redemptions_within_maximum() returns trigger
-  language plpgsql volatile set search_path = public, pg_temp as $$
+  language plpgsql volatile set search_path from current as $$
 declare
   most bigint;
 begin
@@ -392,7 +392,7 @@ create trigger discount_redemptions_maximum after insert on discount_redemptions
   for each row execute function keep_redemptions_within_maximum();
 
 create function keep_maximum_of_redemptions() returns trigger
-  language plpgsql volatile set search_path = public, pg_temp as $$
+  language plpgsql volatile set search_path from current as $$
 begin
   if (select count(*) from discount_redemptions where environment_id = new.environment_id and discount_id = new.id) > new.maximum_redemptions then
     raise check_violation using constraint = 'discounts_maximum_redemptions', message = 'a maximum is not below the redemptions so far';
@@ -473,7 +473,7 @@ comment on column invoice_line_items.explanation is 'What the amount was reckone
 -- whoever asks about one subscription finds its own. Each amount fills the parts in order: an offset what is credited of them,
 -- money what is left of them to pay, and a refund first what is credited. So the shares add up, whatever happens to the whole.
 create function share_among_parts(of_environment bigint, of_invoice text) returns void
-  language sql volatile set search_path = public, pg_temp as $$
+  language sql volatile set search_path from current as $$
   with part as (
     select p.id, p.total, whole.status, whole.attempt_count, whole.updated_at, whole.offset_amount, whole.balance_credited,
            whole.amount_refunded, whole.amount_paid + whole.balance_applied as given,
@@ -507,7 +507,7 @@ create function share_among_parts(of_environment bigint, of_invoice text) return
    where p.environment_id = of_environment and p.id = s.id
 $$;
 
-create function follow_whole() returns trigger language plpgsql set search_path = public, pg_temp as $$
+create function follow_whole() returns trigger language plpgsql set search_path from current as $$
 begin
   perform share_among_parts(new.environment_id, coalesce(new.consolidated_into, new.id));
   return null;
@@ -562,7 +562,7 @@ create table processor_events (
 create index processor_events_received_at on processor_events (received_at);
 -- Which events were taken is needed for as long as they may be told again, and no longer.
 create function forget_processor_events(before bigint, at_most integer) returns bigint
-  language sql volatile security definer set search_path = public, pg_temp
+  language sql volatile security definer set search_path from current
   begin atomic
     with forgotten as (
       delete from processor_events where (environment_id, processor, id) in
@@ -597,7 +597,7 @@ create index payment_method_attachments_by_customer on payment_method_attachment
 -- Where something is due by the environment's own time. What that is, the service looks up inside of it.
 drop function environments_with_endings_due;
 create function environments_with_work_due(real_now bigint, incomplete_lifetime bigint) returns setof bigint
-  language sql stable security definer set search_path = public, pg_temp
+  language sql stable security definer set search_path from current
   begin atomic
     select e.id
       from environments e
@@ -635,13 +635,13 @@ create function environments_with_work_due(real_now bigint, incomplete_lifetime 
 -- later: long enough for a year of a new environment to be done with the plans of empty tables. A look at fewer rows than
 -- usual tells what there is as well, and takes a fifth of the time of those who are at work meanwhile.
 create function analyze_grown_tables() returns void
-  language plpgsql volatile security definer set search_path = public, pg_temp set default_statistics_target = 20 as $$
+  language plpgsql volatile security definer set search_path from current set default_statistics_target = 20 as $$
 declare
   grown text;
 begin
   for grown in
     select c.relname from pg_class c
-     where c.relnamespace = 'public'::regnamespace and c.relkind = 'r'
+     where c.relnamespace = current_schema()::regnamespace and c.relkind = 'r'
        and pg_relation_size(c.oid) / current_setting('block_size')::bigint > 4 * greatest(c.relpages, 2)
      order by c.relname
   loop

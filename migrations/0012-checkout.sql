@@ -123,7 +123,7 @@ create trigger purchases_told_to_session after update of status on purchases
 
 -- A change of plan likewise: done when it is paid, open again when its payment failed.
 create index checkout_sessions_by_adjustment on checkout_sessions (environment_id, adjustment_id) where adjustment_id is not null;
-create function follow_adjustment() returns trigger language plpgsql set search_path = public, pg_temp as $$
+create function follow_adjustment() returns trigger language plpgsql set search_path from current as $$
 begin
   update checkout_sessions s
      set status = case when new.status = 'applied' then 'succeeded' else 'open' end,
@@ -134,7 +134,7 @@ end $$;
 create trigger adjustments_told_to_session after update of status on subscription_adjustments
   for each row when (old.status = 'awaiting_payment' and new.status <> old.status) execute function follow_adjustment();
 -- A change that is tried again is that of the last attempt, and no longer of a session before.
-create function leave_adjustment() returns trigger language plpgsql set search_path = public, pg_temp as $$
+create function leave_adjustment() returns trigger language plpgsql set search_path from current as $$
 begin
   update checkout_sessions s set adjustment_id = null, updated_at = greatest(s.updated_at, new.updated_at)
    where s.environment_id = new.environment_id and s.adjustment_id = new.id;
@@ -176,7 +176,7 @@ create index attempt_counts_kept_until on attempt_counts (kept_until);
 -- the first to reach its limit. All callers name the scopes in one order, so they wait for each other and never in a circle.
 create function take_attempt(p_kind text, p_scopes text[], p_subjects text[], p_limits integer[], p_day bigint, p_now bigint)
   returns table (scope text, is_refused boolean, until bigint, is_last boolean)
-  language plpgsql set search_path = public, pg_temp as $$
+  language plpgsql set search_path from current as $$
 declare
   environment bigint := current_environment();
   counted attempt_counts;
@@ -215,7 +215,7 @@ end $$;
 
 -- Counts that nobody needs any more go, in every environment, a bounded number at a time.
 create function forget_attempts(before bigint, at_most integer) returns bigint
-  language sql volatile security definer set search_path = public, pg_temp
+  language sql volatile security definer set search_path from current
   begin atomic
     with forgotten as (
       delete from attempt_counts where (environment_id, id) in
@@ -226,7 +226,7 @@ create function forget_attempts(before bigint, at_most integer) returns bigint
 
 -- Who sells in the environment of the work: by the name that stands on its invoices, else by the organization's.
 create function seller_name() returns text
-  language sql stable security definer set search_path = public, pg_temp
+  language sql stable security definer set search_path from current
   begin atomic
     select coalesce(e.seller ->> 'name', o.name)
       from environments e join organizations o on o.id = e.organization_id

@@ -129,11 +129,10 @@ create function audited_record(audited_table text) returns text language sql imm
     || substr(replace(initcap(replace(audited_table, '_', ' ')), ' ', ''), 2), 's$', '');
 
 -- The entries of a table are written by a trigger of its own, by one statement for each that changes it, and into the
--- environment of the row, where the one who changed it was allowed to. Nobody but the owner comes into this schema, so nobody
--- else can make another trigger of it.
-create schema audit_triggers;
+-- environment of the row, where the one who changed it was allowed to. Nobody but the owner may make another trigger of it.
 create function audit_table(audited_table text) returns void language plpgsql as $audit$
 declare
+  trigger_function text := 'audit_changes_of_' || audited_table;
   record text := audited_record(audited_table);
   columns text[] := array(select attname from pg_attribute where attrelid = audited_table::regclass and attnum > 0 and not attisdropped);
   environment_column text := case audited_table when 'environments' then 'id' else 'environment_id' end;
@@ -153,8 +152,8 @@ declare
   change text;
 begin
   execute format($function$
-    create or replace function audit_triggers.%I() returns trigger language plpgsql volatile security definer
-      set search_path = public, pg_temp as $body$
+    create or replace function %I() returns trigger language plpgsql volatile security definer
+      set search_path from current as $body$
     declare
       microseconds bigint := extract(epoch from clock_timestamp()) * 1000000;
       first_id text := 'audit_' || lpad(to_hex(microseconds), 14, '0') || lpad(to_hex(pg_backend_pid()), 6, '0');
@@ -180,19 +179,20 @@ begin
       end if;
       return null;
     end $body$ $function$,
-    audited_table,
+    trigger_function,
     entry, audited_columns(audited_table, 'row', null),
     entry, audited_columns(audited_table, 'row', null),
     entry, audited_columns(audited_table, 'row', 'was'), same_row,
     audited_columns(audited_table, 'was', 'row'));
+  execute format('revoke all on function %I() from public', trigger_function);
   foreach change in array case when audited_table = any (audited_when_made()) then array['insert']
     when audited_table = any (audited_when_changed()) then array['update'] else array['insert', 'update', 'delete'] end
   loop
-    execute format('create or replace trigger %I after %s on %I referencing %s for each statement execute function audit_triggers.%I()',
+    execute format('create or replace trigger %I after %s on %I referencing %s for each statement execute function %I()',
       'audit_' || change, change, audited_table,
       case change when 'insert' then 'new table as added' when 'delete' then 'old table as removed'
         else 'old table as removed new table as added' end,
-      audited_table);
+      trigger_function);
   end loop;
 end $audit$;
 
@@ -206,7 +206,8 @@ begin
   for audited_table in
     select c.relname
       from pg_class c
-     where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') and c.relname <> all (unaudited_tables())
+     where c.relnamespace = current_schema()::regnamespace and c.relkind in ('r', 'p') and c.relname <> all (unaudited_tables())
+       and not has_own_rights(c.relname)
        and (c.relname = 'environments'
             or exists (select from pg_attribute a where a.attrelid = c.oid and a.attname = 'environment_id' and not a.attisdropped))
   loop
@@ -222,7 +223,7 @@ alter table ledger_transactions add column api_key_id text collate "C"
 -- Entries that are too old go, where the operator wants that: in every environment, a bounded number at a time. Never the
 -- last month's, whoever asks, so that nobody covers traces.
 create function forget_audit_log(days integer, at_most integer) returns bigint
-  language plpgsql volatile security definer set search_path = public, pg_temp as $$
+  language plpgsql volatile security definer set search_path from current as $$
 declare
   last_id text := 'audit_' || lpad(to_hex((extract(epoch from clock_timestamp() - make_interval(days => greatest(days, 30))) * 1000000)::bigint), 14, '0');
   forgotten bigint;

@@ -1,7 +1,7 @@
 -- What is checked of all data, again and again, and what can be refused before it happens.
 
 -- What has ended stays as it ended. The service knows it; a hand-written update, or a mistake of ours, is refused here.
-create function refuse_revival() returns trigger language plpgsql set search_path = public, pg_temp as $$
+create function refuse_revival() returns trigger language plpgsql set search_path from current as $$
 begin
   raise check_violation using message = format('%s %s is %s for good', tg_table_name, old.id, old.status),
     table = tg_table_name, constraint = tg_table_name || '_end_for_good';
@@ -32,7 +32,7 @@ create trigger payment_method_attachments_end_for_good before update of status o
   when (old.status in ('attached', 'refused') and new.status <> old.status) execute function refuse_revival();
 
 -- What was given back is not taken back: a refund that was counted stays counted.
-create function refuse_fewer_refunds() returns trigger language plpgsql set search_path = public, pg_temp as $$
+create function refuse_fewer_refunds() returns trigger language plpgsql set search_path from current as $$
 begin
   raise check_violation using message = format('payments %s: %s was refunded, not %s', old.id, old.refunded_amount, new.refunded_amount),
     table = tg_table_name, constraint = 'payments_refunds_only_grow';
@@ -41,7 +41,7 @@ create trigger payments_refunds_only_grow before update of refunded_amount on pa
   when (new.refunded_amount < old.refunded_amount) execute function refuse_fewer_refunds();
 
 -- A claim that was released is another one when it is made again.
-create function refuse_claims_back() returns trigger language plpgsql set search_path = public, pg_temp as $$
+create function refuse_claims_back() returns trigger language plpgsql set search_path from current as $$
 begin
   raise check_violation using message = format('resource_claims %s was released', old.id),
     table = tg_table_name, constraint = 'resource_claims_end_for_good';
@@ -53,7 +53,7 @@ create trigger resource_claims_end_for_good before update of released_at on reso
 -- wants has its delivery. Events know real time by their ids.
 alter table webhooks add column wanted_since bigint not null default (extract(epoch from clock_timestamp()) * 1000)::bigint;
 comment on column webhooks.wanted_since is 'When it last changed which events it is told of. Real time.';
-create function note_what_is_wanted() returns trigger language plpgsql set search_path = public, pg_temp as $$
+create function note_what_is_wanted() returns trigger language plpgsql set search_path from current as $$
 begin
   new.wanted_since := (extract(epoch from clock_timestamp()) * 1000)::bigint;
   return new;
@@ -72,10 +72,8 @@ create function id_time(at bigint) returns text language sql immutable
 create index ledger_entries_by_sequence on ledger_entries using brin (sequence) with (pages_per_range = 32);
 create index usage_events_by_booking on usage_events using brin (booking) with (pages_per_range = 32);
 
--- What the checks keep. It is of every environment, so it stands apart from what the service may read.
-create schema checks;
-
-create table checks.runs (
+-- What the checks keep. It is of every environment, so only the worker may read it.
+create table check_runs (
   id bigint generated always as identity primary key,
   started_at bigint not null,
   duration_ms bigint not null,
@@ -86,7 +84,7 @@ create table checks.runs (
 );
 
 -- Up to where the sums below go, and where the tables ended when they were last looked at.
-create table checks.marks (
+create table check_marks (
   id boolean primary key default true check (id),
   entry_sequence bigint,
   booking bigint,
@@ -98,7 +96,7 @@ create table checks.marks (
 );
 
 -- Sums of the entries and events up to the mark, which were all found right.
-create table checks.account_sums (
+create table check_account_sums (
   environment_id bigint not null,
   ledger_account_id text collate "C" not null,
   granted numeric not null,
@@ -110,7 +108,7 @@ create table checks.account_sums (
   last_created_at bigint not null,
   primary key (environment_id, ledger_account_id)
 );
-create table checks.price_sums (
+create table check_price_sums (
   environment_id bigint not null,
   ledger_account_id text collate "C" not null,
   price_id text collate "C" not null,
@@ -118,7 +116,7 @@ create table checks.price_sums (
   covered numeric not null,
   primary key (environment_id, ledger_account_id, price_id)
 );
-create table checks.credit_sums (
+create table check_credit_sums (
   environment_id bigint not null,
   usage_credit_id text collate "C" not null,
   granted numeric not null,
@@ -127,7 +125,7 @@ create table checks.credit_sums (
   applied numeric not null,
   primary key (environment_id, usage_credit_id)
 );
-create table checks.series_sums (
+create table check_series_sums (
   environment_id bigint not null,
   series_id bigint not null,
   events bigint not null,
@@ -138,22 +136,22 @@ create table checks.series_sums (
   primary key (environment_id, series_id)
 );
 
-grant usage on schema checks to tollkeeper_worker;
-grant select, insert, update, delete on all tables in schema checks to tollkeeper_worker;
+grant select, insert, update, delete on check_runs, check_marks, check_account_sums, check_price_sums, check_credit_sums, check_series_sums
+  to tollkeeper_worker;
 
 -- How the last check went, without anything of any tenant: for the gauges.
 create function invariant_counts() returns table (name text, violations bigint, checked_at bigint, duration_ms bigint)
-  language sql stable security definer set search_path = public, pg_temp
+  language sql stable security definer set search_path from current
   begin atomic
     select checked.value ->> 'name', (checked.value -> 'violations' ->> 'count')::bigint, last.started_at, last.duration_ms
-      from (select * from checks.runs order by id desc limit 1) as last
+      from (select * from check_runs order by id desc limit 1) as last
       cross join lateral jsonb_array_elements(last.result) as checked;
   end;
 
 -- The first boundary after an instant of an interval that is counted from an anchor, in UTC: the 31st, then the last of February,
 -- then the 31st again. A second implementation of src/kernel/calendar.ts.
 create function next_boundary(anchor bigint, unit text, count bigint, after bigint) returns bigint language sql immutable
-  set search_path = public, pg_temp
+  set search_path from current
   return case
     when unit in ('day', 'week') then
       anchor + (floor((after - anchor)::numeric / (count * case unit when 'day' then 1 else 7 end * 86400000))::bigint + 1)

@@ -454,7 +454,7 @@ create function book_usage(p_environment bigint, p_now bigint, p_hour bigint, p_
   r_series bigint[], r_hour bigint[], r_units numeric[], r_events bigint[], t_subscription text[],
   d_usage integer[], d_units numeric[], d_pool text[], d_cost numeric[], d_threshold numeric[], d_entry text[], d_pool_entry text[],
   d_pooled numeric[], d_amount numeric[]) returns text[]
-  language plpgsql volatile set search_path = public, pg_temp set enable_seqscan = off set plan_cache_mode = force_generic_plan as $$
+  language plpgsql volatile set search_path from current set enable_seqscan = off set plan_cache_mode = force_generic_plan as $$
 declare
   booked bigint[];
   is_booked boolean[];
@@ -613,7 +613,7 @@ create function record_usage(p_key bytea, p_sufficient text[], p_real_now bigint
   u_threshold numeric[], u_events numeric[], u_own_amount numeric[],
   r_series bigint[], r_hour bigint[], r_units numeric[], r_events bigint[], t_subscription text[],
   d_usage integer[], d_units numeric[], d_pool text[], d_cost numeric[], d_threshold numeric[], d_entry text[], d_pool_entry text[]) returns void
-  language plpgsql volatile set search_path = public, pg_temp set enable_seqscan = off set plan_cache_mode = force_generic_plan as $$
+  language plpgsql volatile set search_path from current set enable_seqscan = off set plan_cache_mode = force_generic_plan as $$
 declare
   scope environment_scope := authenticate(p_key, p_real_now, p_sufficient);
   booking bigint := next_usage_booking();

@@ -133,7 +133,7 @@ create function records_of_customer(p_environment bigint, p_customer text) retur
 -- The functions below run as the owner, because the service can neither change the audit log nor see more than its own
 -- environment. Each begins with this: the customer is one that the caller sees.
 create function check_seen_customer(p_customer text) returns bigint
-  language plpgsql stable security definer set search_path = public, pg_temp as $$
+  language plpgsql stable security definer set search_path from current as $$
 begin
   if not exists (select from customers where environment_id = current_environment() and id = p_customer
                     and (current_pricing_model() is null or pricing_model_id = current_pricing_model())) then
@@ -144,7 +144,7 @@ end $$;
 
 -- Erases the records of a customer. The caller has locked it, and its subscriptions have ended.
 create function erase_records(p_customer text, p_now bigint, p_external_id_mac text) returns void
-  language plpgsql volatile security definer set search_path = public, pg_temp as $$
+  language plpgsql volatile security definer set search_path from current as $$
 declare
   environment bigint := check_seen_customer(p_customer);
   erasing record;
@@ -183,7 +183,7 @@ create function without_values(entry json, columns text[]) returns json language
 -- Erases an erased customer's data from the audit log and from events, for the next records in order of their ids. Answers
 -- the last of them, or null after the end. Action, actor and time of an entry stay, so nobody covers traces by an erasure.
 create function erase_history(p_customer text, after_record text, at_most integer) returns text
-  language plpgsql volatile security definer set search_path = public, pg_temp as $$
+  language plpgsql volatile security definer set search_path from current as $$
 declare
   environment bigint := check_seen_customer(p_customer);
   ids text[];
@@ -220,7 +220,7 @@ end $$;
 -- where the next call goes on, or nothing after the end. Amounts, dates and transaction ids stay: a repeat counts once.
 create function erase_usage_properties(p_customer text, from_series bigint, after_event text, at_most integer)
   returns table (next_series bigint, next_event text)
-  language plpgsql volatile security definer set search_path = public, pg_temp as $$
+  language plpgsql volatile security definer set search_path from current as $$
 declare
   environment bigint := check_seen_customer(p_customer);
   series bigint := (select s.id from usage_series s
@@ -244,7 +244,7 @@ end $$;
 
 -- Records in which a completed erasure has left personal data. There must be none.
 create function personal_data_left() returns table (environment_id bigint, customer_id text, record text, id text)
-  language plpgsql stable set search_path = public, pg_temp as $$
+  language plpgsql stable set search_path from current as $$
 declare
   looked record;
 begin

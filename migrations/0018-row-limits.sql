@@ -30,7 +30,7 @@ create function row_limits() returns table (table_name text, parent_column text,
   end;
 
 -- The lock of the parent makes counting and adding one step. The count stops at the limit.
-create function keep_row_limit() returns trigger language plpgsql set search_path = public, pg_temp as $$
+create function keep_row_limit() returns trigger language plpgsql set search_path from current as $$
 declare
   parent record;
   counted bigint;

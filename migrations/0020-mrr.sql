@@ -127,7 +127,7 @@ $$;
 -- next one will have. Each lowers what the ones before it have left, and each of its items by the same part.
 create function mrr_discounted(of_environment bigint, of_subscription text, period_start bigint, step numeric,
                                price_ids text[], product_ids text[], amounts numeric[])
-  returns table (price_id text, amount numeric) language plpgsql stable set search_path = public, pg_temp as $$
+  returns table (price_id text, amount numeric) language plpgsql stable set search_path from current as $$
 declare
   d record;
   base numeric;
@@ -221,7 +221,7 @@ create function interval_start(interval_unit text, at bigint) returns bigint lan
 
 -- The MRR of a customer before an instant.
 create function mrr_before(of_environment bigint, of_customer text, at bigint) returns numeric
-  language sql stable set search_path = public, pg_temp as $$
+  language sql stable set search_path from current as $$
   select coalesce((select m.customer_amount from mrr_movements m
                     where m.environment_id = of_environment and m.customer_id = of_customer and m.occurred_at < at
                     order by m.position desc limit 1), 0)
@@ -230,7 +230,7 @@ $$;
 -- Writes a movement if the MRR of a customer is another one. It counts for the customer, so that a subscription that replaces
 -- another one in the same commit is an expansion or a contraction. Time never runs back within a customer, and nothing
 -- moves in a month whose balance was taken.
-create function note_mrr(of_environment bigint, of_customer text, at bigint) returns void language plpgsql set search_path = public, pg_temp as $$
+create function note_mrr(of_environment bigint, of_customer text, at bigint) returns void language plpgsql set search_path from current as $$
 declare
   was mrr_customers;
   moved bigint;
@@ -292,7 +292,7 @@ end $$;
 
 -- The owner runs it at the commit, when all that the transaction does is done. The row says which customer. Work that is done
 -- late moves at the instant at which it fell due, but never before its subscription was made.
-create function note_mrr_of_row() returns trigger language plpgsql security definer set search_path = public, pg_temp as $$
+create function note_mrr_of_row() returns trigger language plpgsql security definer set search_path from current as $$
 declare
   of_subscription text;
   due bigint;
@@ -342,7 +342,7 @@ create constraint trigger discount_redemptions_mrr after update on discount_rede
 create constraint trigger discount_redemptions_mrr_made after insert on discount_redemptions deferrable initially deferred for each row
   when (new.subscription_id is not null) execute function note_mrr_of_row();
 
-create function note_discount() returns trigger language plpgsql set search_path = public, pg_temp as $$
+create function note_discount() returns trigger language plpgsql set search_path from current as $$
 begin
   update subscriptions set discounted = true, updated_at = greatest(updated_at, new.updated_at)
    where environment_id = new.environment_id and id = new.subscription_id and not discounted;
@@ -359,7 +359,7 @@ create function month_after(at bigint) returns bigint language sql immutable
 -- environment at a time, at most `at_most`, and their number is returned. A transaction that is still open is waited for, and
 -- a later one moves in the next month, so a balance stays as it is.
 create function take_mrr_balances(at_most integer) returns integer
-  language plpgsql volatile security definer set search_path = public, pg_temp as $$
+  language plpgsql volatile security definer set search_path from current as $$
 declare
   due bigint;
   over record;

@@ -58,7 +58,7 @@ declare
   way record;
 begin
   execute format($make$
-    create function %I() returns trigger language plpgsql set search_path = public, pg_temp as $trigger$
+    create function %I() returns trigger language plpgsql set search_path from current as $trigger$
     begin
       case tg_op
         when 'INSERT' then %s
@@ -83,7 +83,7 @@ select sum_by_day('invoices', 'money_days', 'environment_id, pricing_model_id, k
     from %s i where status not in ('draft', 'void') and consolidated_into is null$$);
 -- The reason of the invoice that a payment is for. The lock keeps it as it is read; whoever changes a payment has it in any case.
 create function reason_of_invoice(of_environment bigint, of_invoice text) returns text
-  language sql volatile set search_path = public, pg_temp as $$
+  language sql volatile set search_path from current as $$
   select reason from invoices where environment_id = of_environment and id = of_invoice for share
 $$;
 select sum_by_day('payments', 'money_days', 'environment_id, pricing_model_id, kind, day, currency, reason, processor, payment_method',
@@ -99,7 +99,7 @@ select sum_by_day('payments', 'money_days', 'environment_id, pricing_model_id, k
 drop function sum_by_day;
 
 -- An invoice with another reason takes the money that came for it along.
-create function move_money_by_reason() returns trigger language plpgsql set search_path = public, pg_temp as $$
+create function move_money_by_reason() returns trigger language plpgsql set search_path from current as $$
 begin
   insert into money_days (environment_id, pricing_model_id, kind, day, currency, reason, processor, payment_method, count, amount, tax)
   select p.environment_id, p.pricing_model_id, 'succeeded', day_of(p.settlement_date), p.currency, moved.reason, p.processor, p.payment_method,
@@ -117,7 +117,7 @@ create trigger invoices_reason after update of reason on invoices for each row
 -- Merges the rows of days that have new ones, at most `at_most` of these, and returns their number. The rows that it deletes are
 -- those that it adds up, in one statement, so two that run at once add up different ones.
 create function merge_daily_sums(at_most integer) returns integer
-  language plpgsql volatile security definer set search_path = public, pg_temp as $$
+  language plpgsql volatile security definer set search_path from current as $$
 declare
   merged integer;
   more integer;
@@ -182,7 +182,7 @@ create index ledger_accounts_open_rollups on ledger_accounts (environment_id, op
 -- Closes the open roll-ups of accounts without usage for a day, at most `at_most` of one environment, and returns their number.
 -- It does what the next usage of the account would do. An account with usage under way is left to that.
 create function close_idle_rollups(at_most integer) returns integer
-  language plpgsql volatile security definer set search_path = public, pg_temp as $$
+  language plpgsql volatile security definer set search_path from current as $$
 declare
   closed integer;
 begin

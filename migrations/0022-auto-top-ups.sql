@@ -55,7 +55,7 @@ create index auto_top_up_purchases_by_month on auto_top_up_purchases (environmen
 alter table ledger_accounts add column top_up_below numeric(38, 0);
 
 create function set_top_up_line() returns trigger
-  language plpgsql security definer set search_path = public, pg_temp as $$
+  language plpgsql security definer set search_path from current as $$
 begin
   select t.below into new.top_up_below
     from auto_top_ups t
@@ -71,7 +71,7 @@ create trigger ledger_accounts_top_up_line before insert on ledger_accounts
 -- Notes, in the commit that crosses it, that a balance fell below its line. The end of credits is booked later, and counts with
 -- the first use after it. A take-back or a refund is no reason to buy again.
 create function note_top_up() returns trigger
-  language plpgsql security definer set search_path = public, pg_temp as $$
+  language plpgsql security definer set search_path from current as $$
 declare
   due_at bigint;
   balance numeric;

@@ -64,7 +64,7 @@ async function databaseTypes(url: string): Promise<string> {
     '--type-mapping',
     mapping,
     '--exclude-pattern',
-    '(graphile_worker|test_processor|people).*',
+    '(graphile_worker.*|*test_processor_*|*people_*|*usage_events_0)',
     '--log-level',
     'silent',
     '--print',

@@ -17,7 +17,7 @@ export async function describeSchema(database: Database): Promise<string> {
 
 async function tables(database: Database): Promise<string> {
   const { rows } = await sql<{ name: string; columns: string[]; constraints: string[] | null }>`
-    select format('%I.%I', n.nspname, c.relname) as name,
+    select quote_ident(c.relname) as name,
            (select array_agg(format('  %I %s%s%s', a.attname, format_type(a.atttypid, a.atttypmod),
                      case when a.attnotnull then ' not null' else '' end,
                      case when a.attidentity <> '' then ' generated always as identity'
@@ -28,7 +28,7 @@ async function tables(database: Database): Promise<string> {
            (select array_agg(format('  constraint %I %s', k.conname, pg_get_constraintdef(k.oid)) order by k.contype desc, k.conname)
               from pg_constraint k where k.conrelid = c.oid and k.contype <> 'n') as constraints
       from pg_class c join pg_namespace n on n.oid = c.relnamespace
-     where n.nspname in ('public', 'people', 'test_processor', 'checks', 'usage_partitions') and c.relkind in ('r', 'p') and c.relname not like 'kysely_%'
+     where n.nspname = current_schema() and c.relkind in ('r', 'p') and c.relname not like 'kysely_%'
      order by 1`.execute(database);
   return rows
     .map(
@@ -46,17 +46,19 @@ async function lines(database: Database, query: ReturnType<typeof sql<{ line: st
 const indexes = sql<{ line: string }>`
   select pg_get_indexdef(i.indexrelid) as line
     from pg_index i join pg_class c on c.oid = i.indrelid join pg_namespace n on n.oid = c.relnamespace
-   where n.nspname in ('public', 'people', 'test_processor', 'checks', 'usage_partitions') and c.relname not like 'kysely_%'
+   where n.nspname = current_schema() and c.relname not like 'kysely_%'
      and not exists (select from pg_constraint k where k.conindid = i.indexrelid and k.contype in ('p', 'u'))
    order by 1`;
 
 const functions = sql<{ line: string }>`
   select trim(trailing E'\n' from pg_get_functiondef(p.oid)) as line from pg_proc p join pg_namespace n on n.oid = p.pronamespace
-   where n.nspname = 'public' and p.prokind = 'f'
+   where n.nspname = current_schema() and p.prokind = 'f'
+     -- One for each table, made from its columns.
+     and p.proname not like 'audit\\_changes\\_of\\_%'
      -- Those of an extension are its own.
      and not exists (select from pg_depend d where d.objid = p.oid and d.deptype = 'e')
    order by p.proname`;
 
 const policies = sql<{ line: string }>`
   select format('create policy %I on %I to %s using %s', policyname, tablename, roles::text, qual) as line from pg_policies
-   where schemaname = 'public' order by tablename, policyname`;
+   where schemaname = current_schema() order by tablename, policyname`;

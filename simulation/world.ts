@@ -244,9 +244,9 @@ export class World implements Pages {
     await sql`select pg_notify('jobs:insert', '{"count":10}')`.execute(owner);
     const { rows } = await sql<{ task: string; held: boolean }>`
       with hurried as (
-        update graphile_worker._private_jobs set run_at = now() where run_at > now() and locked_at is null)
+        update _private_jobs set run_at = now() where run_at > now() and locked_at is null)
       select t.identifier as task, j.locked_at is not null as held
-        from graphile_worker._private_jobs j join graphile_worker._private_tasks t on t.id = j.task_id
+        from _private_jobs j join _private_tasks t on t.id = j.task_id
        where t.identifier not like 'forget%' and t.identifier not like 'check%'`.execute(owner);
     return rows;
   }

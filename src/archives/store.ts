@@ -25,23 +25,23 @@ export interface Partition {
 export async function listPartitions(worker: Database): Promise<Partition[]> {
   const { rows } = await sql<Partition>`
     select number, state, opened_at, closed_at, file, bytes, sha256, events, archived_at
-      from usage_partitions.partitions order by number`.execute(worker);
+      from usage_partitions order by number`.execute(worker);
   return rows;
 }
 
 export async function prepareNext(worker: Database): Promise<void> {
-  await sql`select usage_partitions.prepare_next()`.execute(worker);
+  await sql`select prepare_usage_partition()`.execute(worker);
 }
 
 export async function openNext(worker: Database, now: Instant, uniqueSince: Instant | null): Promise<void> {
-  await sql`select usage_partitions.open_next(${now}, ${uniqueSince}::bigint)`.execute(worker);
+  await sql`select open_usage_partition(${now}, ${uniqueSince}::bigint)`.execute(worker);
 }
 
 /** The closed partitions that may be archived, the oldest first: none of them is compared with new events any more. */
 export async function listArchivable(worker: Database, closedBy: Instant): Promise<number[]> {
   const { rows } = await sql<{ number: number }>`
-    select number from usage_partitions.partitions
-     where state = 'closed' and closed_at <= ${closedBy} and usage_partitions.may_leave(number) order by number`.execute(
+    select number from usage_partitions
+     where state = 'closed' and closed_at <= ${closedBy} and usage_partition_may_leave(number) order by number`.execute(
     worker,
   );
   return rows.map(({ number }) => number);
@@ -49,7 +49,7 @@ export async function listArchivable(worker: Database, closedBy: Instant): Promi
 
 /** Sums up a closed partition by series. Answers how many events it has. */
 export async function sumUp(worker: Database, number: number): Promise<number> {
-  await sql`select usage_partitions.sum_up(${number})`.execute(worker);
+  await sql`select sum_up_usage_partition(${number})`.execute(worker);
   const { rows } = await sql<{ events: number }>`
     select coalesce(sum(events), 0)::bigint as events from usage_archive_sums where number = ${number}`.execute(worker);
   return rows[0]?.events ?? 0;
@@ -61,27 +61,27 @@ export async function archive(
   { file, bytes, sha256 }: StoredFile & { readonly file: string },
   now: Instant,
 ): Promise<void> {
-  await sql`select usage_partitions.archive(${number}, ${file}, ${bytes}, ${sha256}, ${now})`.execute(worker);
+  await sql`select archive_usage_partition(${number}, ${file}, ${bytes}, ${sha256}, ${now})`.execute(worker);
 }
 
 export async function beginLoad(worker: Database, number: number): Promise<void> {
-  await sql`select usage_partitions.begin_load(${number})`.execute(worker);
+  await sql`select begin_usage_partition_load(${number})`.execute(worker);
 }
 
 export async function finishLoad(worker: Database, number: number): Promise<void> {
-  await sql`select usage_partitions.finish_load(${number})`.execute(worker);
+  await sql`select finish_usage_partition_load(${number})`.execute(worker);
 }
 
 export async function dropLoaded(worker: Database, number: number): Promise<void> {
-  await sql`select usage_partitions.drop_loaded(${number})`.execute(worker);
+  await sql`select drop_usage_partition_load(${number})`.execute(worker);
 }
 
 export async function attachLoaded(worker: Database, number: number): Promise<void> {
-  await sql`select usage_partitions.restore(${number})`.execute(worker);
+  await sql`select restore_usage_partition(${number})`.execute(worker);
 }
 
 export async function releaseRestored(worker: Database, number: number): Promise<void> {
-  await sql`select usage_partitions.release(${number})`.execute(worker);
+  await sql`select release_usage_partition(${number})`.execute(worker);
 }
 
 /** An archive with properties of some series. */
@@ -101,7 +101,7 @@ export async function listToErase(
     select p.number, p.state, array_agg(s.id) as series_ids
       from usage_series s
       join usage_archive_sums sums on sums.environment_id = s.environment_id and sums.series_id = s.id
-      join usage_partitions.partitions p on p.number = sums.number and p.file is not null
+      join usage_partitions p on p.number = sums.number and p.file is not null
      where s.environment_id = ${environmentId} and s.customer_id = ${customerId} and sums.with_properties > 0
      group by p.number, p.state order by p.number`.execute(worker);
   return rows;
@@ -125,7 +125,7 @@ export async function replaceFile(
   number: number,
   { file, bytes, sha256 }: StoredFile & { readonly file: string },
 ): Promise<void> {
-  await sql`select usage_partitions.replace_file(${number}, ${file}, ${bytes}, ${sha256})`.execute(worker);
+  await sql`select replace_usage_partition_file(${number}, ${file}, ${bytes}, ${sha256})`.execute(worker);
 }
 
 export async function noteErased(
@@ -134,16 +134,16 @@ export async function noteErased(
   environmentId: number,
   seriesIds: readonly number[],
 ) {
-  await sql`select usage_partitions.note_erased(${number}, ${environmentId}, ${seriesIds}::bigint[])`.execute(worker);
+  await sql`select note_usage_partition_erased(${number}, ${environmentId}, ${seriesIds}::bigint[])`.execute(worker);
 }
 
 function tableOf(number: number): RawBuilder<unknown> {
-  return sql.table(`usage_partitions.events_${number}`);
+  return sql.table(`usage_events_${number}`);
 }
 
 /** The statement that writes the events of a partition as CSV, with the names of its columns in the first line. */
 export function copyOut(number: number): string {
-  return `copy usage_partitions.events_${number} to stdout with (format csv, header)`;
+  return `copy usage_events_${number} to stdout with (format csv, header)`;
 }
 
 /** The statement that reads them back, without the first line. A column that was added since is empty. */
@@ -151,7 +151,7 @@ export function copyIn(number: number, firstLine: string): string {
   const columns = firstLine.split(',');
   const unexpected = columns.find((column) => !/^[a-z_]{1,63}$/.test(column));
   if (unexpected !== undefined) throw new Error(`The archive ${number} has no names of columns in its first line.`);
-  return `copy usage_partitions.events_${number} (${columns.join(', ')}) from stdin with (format csv)`;
+  return `copy usage_events_${number} (${columns.join(', ')}) from stdin with (format csv)`;
 }
 
 /** An archive as an environment sees it: its own events in it. */
@@ -178,7 +178,7 @@ export async function pageOfArchives(work: Work, request: PageRequest): Promise<
     with mine as (
       select p.number, p.state, p.archived_at as created_at, p.opened_at as arrived_from, p.closed_at as arrived_until,
              min(s.first_usage_date) as usage_date_from, max(s.last_usage_date) as usage_date_to, sum(s.events)::bigint as events
-        from usage_archive_sums s join usage_partitions.partitions p on p.number = s.number
+        from usage_archive_sums s join usage_partitions p on p.number = s.number
        where s.environment_id = ${work.environmentId} and p.file is not null
        group by p.number
     )
@@ -191,7 +191,7 @@ export async function pageOfArchives(work: Work, request: PageRequest): Promise<
 /** The arrival since which all events of this environment are there; null: no event is archived. */
 export async function findKeptSince(work: Work): Promise<Instant | null> {
   const { rows } = await sql<{ keptSince: Instant | null }>`
-    select max(p.closed_at) as kept_since from usage_partitions.partitions p
+    select max(p.closed_at) as kept_since from usage_partitions p
      where p.state = 'archived'
        and exists (select from usage_archive_sums a where a.environment_id = ${work.environmentId} and a.number = p.number)`.execute(
     work.db,

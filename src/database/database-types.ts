@@ -164,6 +164,37 @@ export interface BillingPeriods {
   wholeStartAt: number | null;
 }
 
+export interface CheckAccountSums {
+  environmentId: number;
+  expired: bigint;
+  granted: bigint;
+  lastCreatedAt: number;
+  ledgerAccountId: string;
+  pooled: bigint;
+  settled: bigint;
+  takenBack: bigint;
+  used: bigint;
+}
+
+export interface CheckCreditSums {
+  applied: bigint;
+  environmentId: number;
+  expired: bigint;
+  granted: bigint;
+  takenBack: bigint;
+  usageCreditId: string;
+}
+
+export interface CheckMarks {
+  booking: number | null;
+  entrySequence: number | null;
+  id: Generated<boolean>;
+  seenAt: number;
+  seenBooking: number;
+  seenEntrySequence: number;
+  seenTransaction: string;
+}
+
 export interface CheckoutSessionAddOns {
   checkoutSessionId: string;
   environmentId: number;
@@ -214,38 +245,7 @@ export interface CheckoutSessions {
   updatedAt: number;
 }
 
-export interface ChecksAccountSums {
-  environmentId: number;
-  expired: bigint;
-  granted: bigint;
-  lastCreatedAt: number;
-  ledgerAccountId: string;
-  pooled: bigint;
-  settled: bigint;
-  takenBack: bigint;
-  used: bigint;
-}
-
-export interface ChecksCreditSums {
-  applied: bigint;
-  environmentId: number;
-  expired: bigint;
-  granted: bigint;
-  takenBack: bigint;
-  usageCreditId: string;
-}
-
-export interface ChecksMarks {
-  booking: number | null;
-  entrySequence: number | null;
-  id: Generated<boolean>;
-  seenAt: number;
-  seenBooking: number;
-  seenEntrySequence: number;
-  seenTransaction: string;
-}
-
-export interface ChecksPriceSums {
+export interface CheckPriceSums {
   covered: bigint;
   environmentId: number;
   ledgerAccountId: string;
@@ -253,7 +253,7 @@ export interface ChecksPriceSums {
   used: bigint;
 }
 
-export interface ChecksRuns {
+export interface CheckRuns {
   durationMs: number;
   id: Generated<number>;
   isFull: boolean;
@@ -261,7 +261,7 @@ export interface ChecksRuns {
   startedAt: number;
 }
 
-export interface ChecksSeriesSums {
+export interface CheckSeriesSums {
   amount: bigint;
   environmentId: number;
   events: number;
@@ -1660,7 +1660,7 @@ export interface UsageOverages {
   uncovered: Generated<bigint>;
 }
 
-export interface UsagePartitionsPartitions {
+export interface UsagePartitions {
   archivedAt: number | null;
   bytes: number | null;
   closedAt: number | null;
@@ -1766,14 +1766,14 @@ export interface DB {
   autoTopUpPurchases: AutoTopUpPurchases;
   autoTopUps: AutoTopUps;
   billingPeriods: BillingPeriods;
+  checkAccountSums: CheckAccountSums;
+  checkCreditSums: CheckCreditSums;
+  checkMarks: CheckMarks;
   checkoutSessionAddOns: CheckoutSessionAddOns;
   checkoutSessions: CheckoutSessions;
-  "checks.accountSums": ChecksAccountSums;
-  "checks.creditSums": ChecksCreditSums;
-  "checks.marks": ChecksMarks;
-  "checks.priceSums": ChecksPriceSums;
-  "checks.runs": ChecksRuns;
-  "checks.seriesSums": ChecksSeriesSums;
+  checkPriceSums: CheckPriceSums;
+  checkRuns: CheckRuns;
+  checkSeriesSums: CheckSeriesSums;
   creditNoteLines: CreditNoteLines;
   creditNotes: CreditNotes;
   creditPoolRates: CreditPoolRates;
@@ -1840,7 +1840,7 @@ export interface DB {
   usageMeasures: UsageMeasures;
   usageMeters: UsageMeters;
   usageOverages: UsageOverages;
-  "usagePartitions.partitions": UsagePartitionsPartitions;
+  usagePartitions: UsagePartitions;
   usageRollups: UsageRollups;
   usageSeries: UsageSeries;
   usageThresholdChecks: UsageThresholdChecks;

@@ -121,11 +121,13 @@ export function sessionSettings({ statementMs, lockMs, idleMs }: Patience): Read
 
 // A statement here takes milliseconds. To compile it first takes longer.
 const commonSettings = { search_path: 'public', TimeZone: 'UTC', jit: 'off' };
+// The tables of the queue are found beside ours. Requests may not see them.
+const settingsWithQueue = { ...commonSettings, search_path: 'public,graphile_worker' };
 
 function settingsOf({ as, patience = patienceOfRequests() }: PoolOptions): Readonly<Record<string, string>> {
-  if (as === 'owner') return commonSettings;
+  if (as === 'owner') return settingsWithQueue;
   if (as === 'service') return { ...sessionSettings(patience), role: serviceRole };
-  return { ...commonSettings, role: workerRole };
+  return { ...settingsWithQueue, role: workerRole };
 }
 
 /** A pool of connections. Each is bound to its role from its first statement on. */

@@ -6,6 +6,7 @@ import type pg from 'pg';
 import { serviceRole, workerRole } from './database.ts';
 
 const migrationsDirectory = new URL('../../migrations/', import.meta.url);
+const schema = 'public';
 const oldestServerVersion = 150_000;
 
 /** A server that Tollkeeper cannot use. The message says what to do. */
@@ -53,7 +54,7 @@ export async function knownMigrations(): Promise<readonly string[]> {
 /** The migrations of this version that the database lacks; null for a database without any. */
 export async function listMissingMigrations(ownerPool: pg.Pool): Promise<readonly string[] | null> {
   const { rows: found } = await ownerPool.query<{ found: boolean }>(
-    `select to_regclass('public.kysely_migration') is not null as found`,
+    `select to_regclass('kysely_migration') is not null as found`,
   );
   if (!found[0]?.found) return null;
   const { rows } = await ownerPool.query<{ name: string }>('select name from kysely_migration');
@@ -64,7 +65,7 @@ export async function listMissingMigrations(ownerPool: pg.Pool): Promise<readonl
 /** Whether the user who has logged in could change or drop the tables. */
 export async function loginOwnsTables(pool: pg.Pool): Promise<boolean> {
   const { rows } = await pool.query<{ owns: boolean }>(
-    `select pg_has_role(session_user, relowner, 'member') as owns from pg_class where oid = 'public.kysely_migration'::regclass`,
+    `select pg_has_role(session_user, relowner, 'member') as owns from pg_class where oid = 'kysely_migration'::regclass`,
   );
   return rows[0]?.owns ?? false;
 }
@@ -77,6 +78,8 @@ async function readMigrations(isNew: boolean): Promise<Record<string, Migration>
     const text = await readFile(new URL(file, migrationsDirectory), 'utf8');
     migrations[file] = {
       async up(db) {
+        // The functions keep this search path, in which nobody can put a temporary table before ours.
+        await sql`set local search_path = ${sql.id(schema)}, pg_temp`.execute(db);
         await sql.raw(text).execute(db);
         if (!isNew || file === files.at(-1))
           await sql`select secure_tenant_tables(), order_stamps(), audit_tenant_tables()`.execute(db);

@@ -18,7 +18,7 @@ export async function refuseUnboundPooler(pool: pg.Pool, patience: Patience): Pr
   const { rows } = await pool.query<Session>(
     `select session_user as login, current_user as role,
             pg_has_role(session_user, $1, 'member') or exists (
-              select from pg_class where relnamespace = 'public'::regnamespace and pg_has_role(session_user, relowner, 'member')
+              select from pg_class where relnamespace = current_schema()::regnamespace and pg_has_role(session_user, relowner, 'member')
             ) as "mayMore",
             (select jsonb_object_agg(name, setting) from pg_settings where name = any($2)) as settings`,
     [workerRole, Object.keys(wanted)],

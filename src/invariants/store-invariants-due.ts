@@ -44,7 +44,7 @@ function isOlder(prefix: string): RawBuilder<boolean> {
 /** True if the queue has a job of this task whose payload names the record `r`. */
 function hasJob(task: string): RawBuilder<boolean> {
   return sql<boolean>`exists (
-    select from graphile_worker._private_jobs j join graphile_worker._private_tasks t on t.id = j.task_id
+    select from _private_jobs j join _private_tasks t on t.id = j.task_id
      where t.identifier = ${sql.lit(task)} and j.attempts < j.max_attempts and strpos(j.payload::text, r.id) > 0)`;
 }
 
@@ -222,7 +222,7 @@ export const dueInvariants: readonly Invariant[] = [
       select e.id as environment_id, e.clock_now, e.clock_target, e.clock_moved_at from environments e
        where e.clock_target is not null and coalesce(e.clock_moved_at, e.updated_at) < ${late}
          and not exists (
-           select from graphile_worker._private_jobs j join graphile_worker._private_tasks t on t.id = j.task_id
+           select from _private_jobs j join _private_tasks t on t.id = j.task_id
             where t.identifier = 'move_clock' and j.attempts < j.max_attempts and (j.payload ->> 'environmentId')::bigint = e.id)`,
   },
   {
@@ -247,7 +247,7 @@ export const dueInvariants: readonly Invariant[] = [
     query: sql`
       select j.payload ->> 'environmentId' as environment_id, j.id, t.identifier as task, j.attempts, j.max_attempts,
              j.run_at, j.locked_at, j.last_error
-        from graphile_worker._private_jobs j join graphile_worker._private_tasks t on t.id = j.task_id
+        from _private_jobs j join _private_tasks t on t.id = j.task_id
        where j.attempts >= j.max_attempts and j.locked_at is null
           or j.attempts < j.max_attempts and j.locked_at is null and j.run_at < now() - ${sql.lit(`${graceMs} milliseconds`)}::interval
           -- Who works on a job is alive while somebody holds the lock of its name.

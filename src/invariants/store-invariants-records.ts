@@ -262,13 +262,13 @@ export const recordInvariants: readonly Invariant[] = [
     sentence: 'The test processor performed each payment and refund once and in the recorded amount.',
     query: sql`
       select p.environment_id, p.id, p.status, p.amount, o.amount as done
-        from payments p left join test_processor.operations o on o.idempotency_key = p.id and o.kind = 'charge'
+        from payments p left join test_processor_operations o on o.idempotency_key = p.id and o.kind = 'charge'
        where p.processor = 'test' and p.status in ('succeeded', 'refunded') and o.amount is distinct from p.amount
       union all
       select r.environment_id, r.id, r.status, r.amount, o.amount
         from refunds r
         join payments p on p.environment_id = r.environment_id and p.id = r.payment_id
-        left join test_processor.operations o on o.idempotency_key = r.id and o.kind = 'refund'
+        left join test_processor_operations o on o.idempotency_key = r.id and o.kind = 'refund'
        where p.processor = 'test' and r.status = 'succeeded' and o.amount is distinct from r.amount`,
   },
   {
@@ -426,7 +426,7 @@ export const recordInvariants: readonly Invariant[] = [
     query: sql`
       select null::bigint as environment_id, t.tgrelid::regclass::text as record, t.tgname as name, t.tgenabled::text as state
         from pg_trigger t
-       where not t.tgisinternal and t.tgrelid::regclass::text not like 'graphile_worker.%' and t.tgenabled not in ('O', 'A')
+       where not t.tgisinternal and (select c.relnamespace from pg_class c where c.oid = t.tgrelid) = current_schema()::regnamespace and t.tgenabled not in ('O', 'A')
       union all
       select null, wanted.record, wanted.name, 'missing'
         from (values ('events', 'events_addressed'), ('usage_events', 'usage_events_series'),
@@ -441,7 +441,7 @@ export const recordInvariants: readonly Invariant[] = [
       union all
       select null, c.relname, 'row-level security', case when c.relrowsecurity then 'no policy' else 'off' end
         from pg_class c
-       where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p')
+       where c.relnamespace = current_schema()::regnamespace and not has_own_rights(c.relname) and c.relkind in ('r', 'p')
          and exists (select from pg_attribute a where a.attrelid = c.oid and a.attname = 'environment_id' and not a.attisdropped)
          and not (c.relrowsecurity and exists (select from pg_policy p where p.polrelid = c.oid and p.polname = 'tenant'))`,
   },

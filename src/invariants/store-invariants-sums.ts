@@ -35,7 +35,7 @@ export function eventsSince(since: Since): RawBuilder<unknown> {
 
 /** The sums of events that are archived, by series and partition. */
 export const archivedUsage = sql`(
-  select s.* from usage_archive_sums s join usage_partitions.partitions p on p.number = s.number and p.state = 'archived')`;
+  select s.* from usage_archive_sums s join usage_partitions p on p.number = s.number and p.state = 'archived')`;
 
 /** The sums of archived events to check, by series. The mark is never within an archived partition. */
 export function archivedSince(since: Since): RawBuilder<unknown> {
@@ -71,7 +71,7 @@ export function sidesOfAccounts(since: Since): RawBuilder<unknown> {
   return withKept(
     since,
     found,
-    sql`select environment_id, ledger_account_id, granted, used, expired, taken_back, settled, pooled from checks.account_sums`,
+    sql`select environment_id, ledger_account_id, granted, used, expired, taken_back, settled, pooled from check_account_sums`,
   );
 }
 
@@ -88,7 +88,7 @@ export function usageOfPrices(since: Since): RawBuilder<unknown> {
   return withKept(
     since,
     found,
-    sql`select environment_id, ledger_account_id, price_id, used, covered from checks.price_sums`,
+    sql`select environment_id, ledger_account_id, price_id, used, covered from check_price_sums`,
   );
 }
 
@@ -103,7 +103,7 @@ export function entriesOfCredits(since: Since): RawBuilder<unknown> {
   return withKept(
     since,
     found,
-    sql`select environment_id, usage_credit_id, granted, expired, taken_back from checks.credit_sums`,
+    sql`select environment_id, usage_credit_id, granted, expired, taken_back from check_credit_sums`,
   );
 }
 
@@ -112,7 +112,7 @@ export function appliedOfCredits(since: Since): RawBuilder<unknown> {
   const found = sql`
     select environment_id, usage_credit_id, sum(amount) as applied
       from ${applicationsSince(since)} a group by environment_id, usage_credit_id`;
-  return withKept(since, found, sql`select environment_id, usage_credit_id, applied from checks.credit_sums`);
+  return withKept(since, found, sql`select environment_id, usage_credit_id, applied from check_credit_sums`);
 }
 
 /**
@@ -132,7 +132,7 @@ export function eventsOfSeries(since: Since): RawBuilder<unknown> {
   return withKept(
     since,
     found,
-    sql`select environment_id, series_id, events, amount, first_amount, firsts from checks.series_sums`,
+    sql`select environment_id, series_id, events, amount, first_amount, firsts from check_series_sums`,
   );
 }
 
@@ -141,6 +141,6 @@ export function lastOfAccounts(since: Since): RawBuilder<unknown> {
   const columns = sql`environment_id, ledger_account_id, last_created_at,
     granted + settled + pooled - used - expired - taken_back as available`;
   return since === null
-    ? sql`select ${columns} from checks.account_sums where false`
-    : sql`select ${columns} from checks.account_sums`;
+    ? sql`select ${columns} from check_account_sums where false`
+    : sql`select ${columns} from check_account_sums`;
 }

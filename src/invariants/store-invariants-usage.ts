@@ -31,7 +31,7 @@ function accountsThatRepeat(since: Since): RawBuilder<unknown> {
   if (since === null) return found;
   return sql`${found} union
     select s.environment_id, s.ledger_account_id
-      from checks.series_sums sums join usage_series s on s.environment_id = sums.environment_id and s.id = sums.series_id
+      from check_series_sums sums join usage_series s on s.environment_id = sums.environment_id and s.id = sums.series_id
      where sums.firsts > 0`;
 }
 
@@ -79,7 +79,7 @@ const archivedHours = sql`(
 
 /** Whether the events of a usage transaction `t` are archived. They were compared with its entries before. */
 const isArchived = sql<boolean>`case when t.source_id ~ '^[0-9]{1,18}$' then partition_of(t.source_id::bigint) in (
-  select number from usage_partitions.partitions where state = 'archived') else false end`;
+  select number from usage_partitions where state = 'archived') else false end`;
 
 /** The hours of series with events to check, without those that archived events may have. */
 function hoursSince(since: Since): RawBuilder<unknown> {
@@ -190,12 +190,12 @@ export const usageInvariants: readonly Invariant[] = [
                      lag(e.booking) over (partition by e.environment_id, s.usage_meter_id, e.transaction_id order by e.booking) as booking_before
                 from usage_events e
                 join usage_series s on s.environment_id = e.environment_id and s.id = e.series_id
-                join usage_partitions.partitions p on p.number = partition_of(greatest(e.booking, 0))) counted
+                join usage_partitions p on p.number = partition_of(greatest(e.booking, 0))) counted
        where booking_before >= unique_from`
         : sql`
       select e.environment_id, e.id, e.transaction_id, other.id as other_id
         from ${eventsSince(since)} e
-        join usage_partitions.partitions p on p.number = partition_of(greatest(e.booking, 0))
+        join usage_partitions p on p.number = partition_of(greatest(e.booking, 0))
         join usage_events other on other.transaction_key = e.transaction_key and other.booking >= p.unique_from
          and other.booking <= e.booking
        where (other.environment_id, other.id) <> (e.environment_id, e.id)`,

@@ -126,7 +126,7 @@ export async function readQueueDepth(worker: Database): Promise<QueueDepth> {
            (extract(epoch from min(run_at) filter (where is_ready)) * 1000)::bigint as first_ready_at
       from (select attempts, max_attempts, run_at,
                    run_at <= now() and locked_at is null and attempts < max_attempts as is_ready
-              from graphile_worker._private_jobs) j`.execute(worker);
+              from _private_jobs) j`.execute(worker);
   assert(rows[0]);
   return rows[0];
 }

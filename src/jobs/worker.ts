@@ -34,16 +34,16 @@ const lookAgainEveryMs = 1_000;
 
 const freeJobsOfTheDead = `
   with locked as materialized (
-    select distinct locked_by as id from graphile_worker._private_jobs
+    select distinct locked_by as id from _private_jobs
      where locked_at is not null and locked_by is not null and locked_by <> all($2::text[])
   )
-  select graphile_worker.force_unlock_workers(array_agg(id)) from locked
+  select force_unlock_workers(array_agg(id)) from locked
    where pg_try_advisory_xact_lock($1, hashtext(id)) having count(*) > 0`;
 
 // A job that is added again while it runs is another job, and the running one has no attempt left. When its worker dies, only
 // its lost key and the lack of an error say that it did not fail. It runs again, because no one knows how far it came.
 const runReplacedJobs = `
-  select graphile_worker.reschedule_jobs(array_agg(id), run_at => now(), attempts => 0) from graphile_worker._private_jobs
+  select reschedule_jobs(array_agg(id), run_at => now(), attempts => 0) from _private_jobs
    where key is null and locked_at is null and attempts >= max_attempts and last_error is null having count(*) > 0`;
 
 /**

@@ -32,7 +32,7 @@ export function createTestNetworkMemory(database: Database): TestNetworkMemory {
         if (earlier !== undefined) return earlier as Added;
         const { kind, amount, token, outcome, createdAt } = decided;
         await sql`
-          insert into test_processor.operations (idempotency_key, kind, reference, amount, token, outcome, created_at)
+          insert into test_processor_operations (idempotency_key, kind, reference, amount, token, outcome, created_at)
           values (${idempotencyKey}, ${kind}, ${reference}, ${amount}, ${token}, ${JSON.stringify(outcome)}::jsonb,
                   ${createdAt})`.execute(db);
         return decided;
@@ -47,7 +47,7 @@ async function storeCharges(
 ): Promise<ReadonlyMap<string, ChargeOutcome>> {
   const all = <Key extends keyof TestCharge>(key: Key) => charges.map((charge) => charge[key]);
   const inserted = await sql<{ idempotencyKey: string }>`
-    insert into test_processor.operations (idempotency_key, kind, reference, amount, token, outcome, created_at)
+    insert into test_processor_operations (idempotency_key, kind, reference, amount, token, outcome, created_at)
     select asked.idempotency_key, 'charge', asked.reference, asked.amount, asked.token, asked.outcome, asked.created_at
       from unnest(
              ${all('idempotencyKey')}::text[], ${all('reference')}::text[], ${all('amount')}::numeric[],
@@ -68,14 +68,14 @@ async function storeCharges(
 async function listCharges(database: Database, idempotencyKeys: readonly string[]): Promise<readonly TestCharge[]> {
   if (idempotencyKeys.length === 0) return [];
   const { rows } = await sql<TestCharge>`
-    select idempotency_key, kind, reference, amount, token, outcome, created_at from test_processor.operations
+    select idempotency_key, kind, reference, amount, token, outcome, created_at from test_processor_operations
      where idempotency_key = any(${idempotencyKeys}::text[]) and kind = 'charge'`.execute(database);
   return rows;
 }
 
 async function listOperations(database: Database, reference: string): Promise<readonly TestOperation[]> {
   const { rows } = await sql<TestOperation>`
-    select idempotency_key, kind, reference, amount, token, outcome, created_at from test_processor.operations
+    select idempotency_key, kind, reference, amount, token, outcome, created_at from test_processor_operations
      where reference = ${reference} order by created_at, idempotency_key`.execute(database);
   return rows;
 }

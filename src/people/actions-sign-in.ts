@@ -83,7 +83,7 @@ const daySeconds = 86_400;
 // Signing in again every week is little work, and what is lost or left open ends.
 const sessionSeconds = 7 * daySeconds;
 const sessionOptions = {
-  modelName: 'sessions',
+  modelName: 'peopleSessions',
   expiresIn: sessionSeconds,
   updateAge: daySeconds,
   additionalFields: { signInProviderId: { type: 'string', required: false, input: false } },
@@ -105,11 +105,11 @@ function createAuth(
     secrets: encryption
       .secretsFor('sign-in')
       .map(({ keyId, secret }) => ({ version: versionOf(keyId), value: secret })),
-    database: { db: worker, type: 'postgres', schemaName: 'people', transaction: true },
-    user: { modelName: 'users' },
+    database: { db: worker, type: 'postgres', transaction: true },
+    user: { modelName: 'peopleUsers' },
     session: sessionOptions,
-    account: { modelName: 'accounts', encryptOAuthTokens: true },
-    verification: { modelName: 'verifications' },
+    account: { modelName: 'peopleAccounts', encryptOAuthTokens: true },
+    verification: { modelName: 'peopleVerifications' },
     emailAndPassword: {
       enabled: true,
       // People come by invitation.
@@ -119,11 +119,11 @@ function createAuth(
       revokeSessionsOnPasswordReset: true,
       ...(onReset && { sendResetPassword: async ({ token }) => onReset(token) }),
     },
-    rateLimit: { enabled: true, storage: 'database', modelName: 'rateLimits' },
+    rateLimit: { enabled: true, storage: 'database', modelName: 'peopleRateLimits' },
     plugins: [
       invitationLinks(worker),
       companySignIn({ worker, encryption, outbound, log, origin }),
-      twoFactor({ issuer: 'Tollkeeper', schema: { twoFactor: { modelName: 'twoFactors' } } }),
+      twoFactor({ issuer: 'Tollkeeper', schema: { twoFactor: { modelName: 'peopleTwoFactors' } } }),
       passkey({
         rpID: new URL(origin).hostname,
         rpName: 'Tollkeeper',
@@ -135,7 +135,7 @@ function createAuth(
             if (!verification.authenticationInfo.userVerified) throw notVerified();
           },
         },
-        schema: { passkey: { modelName: 'passkeys' } },
+        schema: { passkey: { modelName: 'peoplePasskeys' } },
       }),
     ],
     hooks: { before: limitTries(worker), after: forgetTries(worker) },
@@ -147,7 +147,7 @@ function createAuth(
       disableCSRFCheck: false,
       ipAddress: { ipAddressHeaders: [addressHeader] },
       database: {
-        generateId: ({ model }) => (model === 'user' || model === 'users' ? newId('user') : newId('session')),
+        generateId: ({ model }) => (model === 'user' || model === 'peopleUsers' ? newId('user') : newId('session')),
       },
     },
     telemetry: { enabled: false },

@@ -11,7 +11,7 @@ const columns = sql`
 /** The provider of the organization, locked until the work ends. */
 export async function lockProvider(work: Work): Promise<StoredProvider | null> {
   const { rows } = await sql<StoredProvider>`
-    select ${columns} from people.sign_in_providers where organization_id = ${work.organizationId} for update`.execute(
+    select ${columns} from people_sign_in_providers where organization_id = ${work.organizationId} for update`.execute(
     work.db,
   );
   return rows[0] ?? null;
@@ -31,7 +31,7 @@ export async function findProvider(
       ? sql`domain = ${by.domain} and domain_verified_at is not null`
       : sql`organization_id = ${by.organizationId}`;
   const { rows } = await sql<StoredProvider>`
-    select ${columns} from people.sign_in_providers where ${condition}`.execute(db);
+    select ${columns} from people_sign_in_providers where ${condition}`.execute(db);
   return rows[0] ?? null;
 }
 
@@ -41,7 +41,7 @@ export async function saveProvider(
   provider: Omit<StoredProvider, 'domainVerifiedAt'>,
 ): Promise<StoredProvider> {
   const { rows } = await sql<StoredProvider>`
-    insert into people.sign_in_providers as p (id, organization_id, protocol, domain, issuer, client_id, sealed_client_secret,
+    insert into people_sign_in_providers as p (id, organization_id, protocol, domain, issuer, client_id, sealed_client_secret,
                                                entity_id, entry_point, certificate, created_at)
     values (${provider.id}, ${provider.organizationId}, ${provider.protocol}, ${provider.domain}, ${provider.issuer},
             ${provider.clientId}, ${provider.sealedClientSecret}, ${provider.entityId}, ${provider.entryPoint},
@@ -60,7 +60,7 @@ export async function saveProvider(
 
 /** Removes the provider, and ends the sessions that it has vouched for. */
 export async function deleteProvider(work: Work): Promise<void> {
-  await sql`delete from people.sign_in_providers where organization_id = ${work.organizationId}`.execute(work.db);
+  await sql`delete from people_sign_in_providers where organization_id = ${work.organizationId}`.execute(work.db);
 }
 
 /**
@@ -78,10 +78,10 @@ export async function verifyDomain(
       db,
     );
     await sql`
-      update people.sign_in_providers set domain_verified_at = null
+      update people_sign_in_providers set domain_verified_at = null
        where domain = ${domain} and domain_verified_at is not null and id <> ${id}`.execute(db);
     const result = await sql`
-      update people.sign_in_providers set domain_verified_at = coalesce(domain_verified_at, ${now})
+      update people_sign_in_providers set domain_verified_at = coalesce(domain_verified_at, ${now})
        where id = ${id} and domain = ${domain}`.execute(db);
     return (result.numAffectedRows ?? 0n) > 0n;
   });
@@ -93,10 +93,10 @@ export async function maySetUp(
   { token, organizationId, roles }: { token: string; organizationId: string; roles: readonly string[] },
 ): Promise<boolean> {
   const { rows } = await sql`
-    select from people.sessions s join people.memberships m on m.user_id = s.user_id
+    select from people_sessions s join people_memberships m on m.user_id = s.user_id
      where s.token = ${token} and m.organization_id = ${organizationId} and m.role = any (${roles})
        and (s.sign_in_provider_id is null or m.organization_id =
-             (select p.organization_id from people.sign_in_providers p where p.id = s.sign_in_provider_id))`.execute(
+             (select p.organization_id from people_sign_in_providers p where p.id = s.sign_in_provider_id))`.execute(
     worker,
   );
   return rows.length > 0;
@@ -120,21 +120,21 @@ export async function findStanding(
   now: Instant,
 ): Promise<StandingRow | null> {
   const { rows: held } = await sql<{ organizationId: string }>`
-    select organization_id from people.sign_in_providers where id = ${providerId} for key share`.execute(db);
+    select organization_id from people_sign_in_providers where id = ${providerId} for key share`.execute(db);
   const [provider] = held;
   if (provider === undefined) return null;
   const { rows } = await sql<StandingRow>`
     select l.user_id as linked_user_id, u.id as known_user_id,
-           exists (select from people.memberships m
+           exists (select from people_memberships m
                     where m.organization_id = ${provider.organizationId} and m.user_id = u.id) as is_member,
-           exists (select from people.provider_subjects o
+           exists (select from people_provider_subjects o
                     where o.provider_id = ${providerId} and o.user_id = u.id and o.subject <> ${subject}) as has_other_subject,
-           (select i.token_hash from people.invitations i
+           (select i.token_hash from people_invitations i
              where i.organization_id = ${provider.organizationId} and i.email = ${email} and i.accepted_at is null
                and i.expires_at > ${now}) as invitation_hash
       from (select) one
-      left join people.provider_subjects l on l.provider_id = ${providerId} and l.subject = ${subject}
-      left join people.users u on u.email = ${email}`.execute(db);
+      left join people_provider_subjects l on l.provider_id = ${providerId} and l.subject = ${subject}
+      left join people_users u on u.email = ${email}`.execute(db);
   return rows[0] ?? null;
 }
 
@@ -145,8 +145,8 @@ export async function linkSubject(
   now: Instant,
 ): Promise<void> {
   await sql`
-    insert into people.provider_subjects (provider_id, subject, organization_id, user_id, created_at)
-      select id, ${subject}, organization_id, ${userId}, ${now} from people.sign_in_providers where id = ${providerId}
+    insert into people_provider_subjects (provider_id, subject, organization_id, user_id, created_at)
+      select id, ${subject}, organization_id, ${userId}, ${now} from people_sign_in_providers where id = ${providerId}
     on conflict (provider_id, subject) do nothing`.execute(db);
 }
 

@@ -14,12 +14,12 @@ import type { Invitation, Member, MembershipRow } from './person.ts';
 export async function listMemberships(worker: Database, token: string): Promise<MembershipRow[]> {
   const { rows } = await sql<MembershipRow>`
     select o.id as organization_id, o.name as organization_name, m.role, e.id as environment_id, e.livemode
-      from people.sessions s
-      join people.memberships m on m.user_id = s.user_id
+      from people_sessions s
+      join people_memberships m on m.user_id = s.user_id
       join organizations o on o.id = m.organization_id
       join environments e on e.organization_id = o.id
      where s.token = ${token} and (s.sign_in_provider_id is null or o.id =
-             (select p.organization_id from people.sign_in_providers p where p.id = s.sign_in_provider_id))
+             (select p.organization_id from people_sign_in_providers p where p.id = s.sign_in_provider_id))
      order by o.id, e.livemode`.execute(worker);
   return rows;
 }
@@ -41,18 +41,18 @@ export async function findInvitation(
 ): Promise<OpenInvitation | null> {
   const { rows } = await sql<OpenInvitation>`
     select i.organization_id, o.name as organization_name, i.role, i.email, i.expires_at
-      from people.invitations i join organizations o on o.id = i.organization_id
+      from people_invitations i join organizations o on o.id = i.organization_id
      where i.token_hash = ${tokenHash} and i.accepted_at is null and i.expires_at > ${now}
        and (i.email is not null or ${hasNoMembers(sql`i.organization_id`)})`.execute(worker);
   return rows[0] ?? null;
 }
 
 function hasNoMembers(organizationId: ReturnType<typeof sql>) {
-  return sql`not exists (select from people.memberships m where m.organization_id = ${organizationId})`;
+  return sql`not exists (select from people_memberships m where m.organization_id = ${organizationId})`;
 }
 
 export async function findUserId(worker: Database, email: string): Promise<string | null> {
-  const { rows } = await sql<{ id: string }>`select id from people.users where email = ${email}`.execute(worker);
+  const { rows } = await sql<{ id: string }>`select id from people_users where email = ${email}`.execute(worker);
   return rows[0]?.id ?? null;
 }
 
@@ -67,15 +67,15 @@ export async function useInvitation(
 ): Promise<boolean> {
   await sql`
     select set_config('tollkeeper.user_id', ${userId}, true), set_config('tollkeeper.action', ${action}, true)
-      from organizations where id = (select organization_id from people.invitations where token_hash = ${tokenHash})
+      from organizations where id = (select organization_id from people_invitations where token_hash = ${tokenHash})
        for no key update`.execute(db);
   const { rows } = await sql<{ isMember: boolean }>`
     with used as (
-      update people.invitations i set accepted_at = ${now}, accepted_by = ${userId}
+      update people_invitations i set accepted_at = ${now}, accepted_by = ${userId}
        where i.token_hash = ${tokenHash} and i.accepted_at is null and i.expires_at > ${now}
          and (i.email is not null or ${hasNoMembers(sql`i.organization_id`)})
       returning i.organization_id, i.role)
-    insert into people.memberships (organization_id, user_id, role, created_at, updated_at)
+    insert into people_memberships (organization_id, user_id, role, created_at, updated_at)
       select organization_id, ${userId}, role, ${now}, ${now} from used
     on conflict (organization_id, user_id) do nothing
     returning true as is_member`.execute(db);
@@ -98,12 +98,12 @@ interface NewUser {
 export async function insertUser(db: DatabaseTransaction, user: NewUser): Promise<boolean> {
   const { id, name, email, passwordHash, accountId } = user;
   const { rows } = await sql`
-    insert into people.users (id, name, email) values (${id}, ${name}, ${email})
+    insert into people_users (id, name, email) values (${id}, ${name}, ${email})
     on conflict (email) do nothing returning id`.execute(db);
   if (rows.length === 0) return false;
   if (passwordHash === null) return true;
   await sql`
-    insert into people.accounts (id, account_id, provider_id, user_id, password)
+    insert into people_accounts (id, account_id, provider_id, user_id, password)
     values (${accountId}, ${id}, 'credential', ${id}, ${passwordHash})`.execute(db);
   return true;
 }
@@ -121,12 +121,12 @@ interface NewInvitation {
 export async function insertInvitation(db: Database, invitation: NewInvitation, now: Instant): Promise<void> {
   const { id, organizationId, role, email, tokenHash, expiresAt } = invitation;
   await sql`
-    delete from people.invitations
+    delete from people_invitations
      where organization_id = ${organizationId} and email is not distinct from ${email} and accepted_at is null`.execute(
     db,
   );
   await sql`
-    insert into people.invitations (id, organization_id, role, email, token_hash, expires_at, created_at)
+    insert into people_invitations (id, organization_id, role, email, token_hash, expires_at, created_at)
     values (${id}, ${organizationId}, ${role}, ${email}, ${tokenHash}, ${expiresAt}, ${now})`.execute(db);
 }
 
@@ -136,14 +136,14 @@ export async function findUnownedOrganization(db: DatabaseTransaction): Promise<
     select id from organizations order by created_at, id limit 1 for no key update`.execute(db);
   const [first] = rows;
   if (first === undefined) return null;
-  const { rows: somebody } = await sql`select from people.memberships limit 1`.execute(db);
+  const { rows: somebody } = await sql`select from people_memberships limit 1`.execute(db);
   return somebody.length > 0 ? null : first.id;
 }
 
 /** Counts a try of a password of an address in a window; answers how many there were, in all processes together. */
 export async function countTry(worker: Database, key: string, windowMs: number, now: Instant): Promise<number> {
   const { rows } = await sql<{ count: number }>`
-    insert into people.rate_limits as r (id, key, count, last_request) values (${key}, ${key}, 1, ${now})
+    insert into people_rate_limits as r (id, key, count, last_request) values (${key}, ${key}, 1, ${now})
     on conflict (key) do update set
       count = case when r.last_request <= ${now - windowMs} then 1 else r.count + 1 end,
       last_request = case when r.last_request <= ${now - windowMs} then ${now}::bigint else r.last_request end
@@ -152,14 +152,14 @@ export async function countTry(worker: Database, key: string, windowMs: number, 
 }
 
 export async function forgetTries(worker: Database, key: string): Promise<void> {
-  await sql`delete from people.rate_limits where key = ${key}`.execute(worker);
+  await sql`delete from people_rate_limits where key = ${key}`.execute(worker);
 }
 
 /** The members of the organization of an environment, in the order in which they came: some hundreds at most. */
 export async function listMembers(work: Work): Promise<Member[]> {
   const { rows } = await sql<Member>`
     select m.user_id, u.name, u.email, m.role, coalesce(u.two_factor_enabled, false) as two_factor_enabled, m.created_at
-      from people.memberships m join people.users u on u.id = m.user_id
+      from people_memberships m join people_users u on u.id = m.user_id
      where m.organization_id = ${work.organizationId} order by m.created_at, m.user_id`.execute(work.db);
   return rows;
 }
@@ -167,7 +167,7 @@ export async function listMembers(work: Work): Promise<Member[]> {
 /** Changes a role; false without such a member. A trigger refuses to leave the organization without an owner. */
 export async function updateRole(work: Work, userId: string, role: Role, now: Instant): Promise<boolean> {
   const result = await sql`
-    update people.memberships set role = ${role}, updated_at = ${now}
+    update people_memberships set role = ${role}, updated_at = ${now}
      where organization_id = ${work.organizationId} and user_id = ${userId}`.execute(work.db);
   return (result.numAffectedRows ?? 0n) > 0n;
 }
@@ -175,7 +175,7 @@ export async function updateRole(work: Work, userId: string, role: Role, now: In
 /** Ends a membership; false without one. */
 export async function deleteMember(work: Work, userId: string): Promise<boolean> {
   const result = await sql`
-    delete from people.memberships
+    delete from people_memberships
      where organization_id = ${work.organizationId} and user_id = ${userId}`.execute(work.db);
   return (result.numAffectedRows ?? 0n) > 0n;
 }
@@ -183,7 +183,7 @@ export async function deleteMember(work: Work, userId: string): Promise<boolean>
 /** The invitations that work, in the order in which they were made. */
 export async function listInvitations(work: Work, now: Instant): Promise<Invitation[]> {
   const { rows } = await sql<Invitation>`
-    select id, email, role, expires_at, created_at from people.invitations
+    select id, email, role, expires_at, created_at from people_invitations
      where organization_id = ${work.organizationId} and accepted_at is null and email is not null and expires_at > ${now}
      order by id`.execute(work.db);
   return rows;
@@ -191,7 +191,7 @@ export async function listInvitations(work: Work, now: Instant): Promise<Invitat
 
 export async function deleteInvitation(work: Work, id: string): Promise<boolean> {
   const result = await sql`
-    delete from people.invitations
+    delete from people_invitations
      where organization_id = ${work.organizationId} and id = ${id} and accepted_at is null`.execute(work.db);
   return (result.numAffectedRows ?? 0n) > 0n;
 }
@@ -208,7 +208,7 @@ interface PersonRow {
 export async function listPeople(worker: Database, organizationId: string | null): Promise<PersonRow[]> {
   const { rows } = await sql<PersonRow>`
     select u.email, u.name, m.role, m.organization_id, coalesce(u.two_factor_enabled, false) as two_factor_enabled
-      from people.memberships m join people.users u on u.id = m.user_id
+      from people_memberships m join people_users u on u.id = m.user_id
      where m.organization_id = coalesce(${organizationId}, m.organization_id)
      order by m.organization_id, u.email`.execute(worker);
   return rows;
@@ -221,7 +221,7 @@ export async function updateRoleOf(
   now: Instant,
 ): Promise<boolean> {
   const result = await sql`
-    update people.memberships m set role = ${role}, updated_at = ${now} from people.users u
+    update people_memberships m set role = ${role}, updated_at = ${now} from people_users u
      where u.id = m.user_id and u.email = ${email} and m.organization_id = ${organizationId}`.execute(worker);
   return (result.numAffectedRows ?? 0n) > 0n;
 }
@@ -232,11 +232,11 @@ export async function removePerson(worker: Database, email: string, organization
     const userId = await findUserId(db, email);
     if (userId === null) return false;
     await sql`
-      delete from people.memberships
+      delete from people_memberships
        where user_id = ${userId} and organization_id = coalesce(${organizationId}, organization_id)`.execute(db);
     await sql`
-      delete from people.users u
-       where u.id = ${userId} and not exists (select from people.memberships m where m.user_id = u.id)`.execute(db);
+      delete from people_users u
+       where u.id = ${userId} and not exists (select from people_memberships m where m.user_id = u.id)`.execute(db);
     return true;
   });
 }
@@ -244,8 +244,8 @@ export async function removePerson(worker: Database, email: string, organization
 /** Takes the second factor of a person away; false without such a person. The worker's connection. */
 export async function disableCodes(worker: Database, email: string): Promise<boolean> {
   const result = await sql`
-    with known as (update people.users set two_factor_enabled = false where email = ${email} returning id),
-         gone as (delete from people.two_factors where user_id in (select id from known))
+    with known as (update people_users set two_factor_enabled = false where email = ${email} returning id),
+         gone as (delete from people_two_factors where user_id in (select id from known))
     select id from known`.execute(worker);
   return result.rows.length > 0;
 }

@@ -124,7 +124,7 @@ export function claimLateOverages(
                 union all
                select a.late_units, a.late_events, a.late_own_price
                  from usage_archive_sums a
-                 join usage_partitions.partitions archive on archive.number = a.number and archive.state = 'archived'
+                 join usage_partitions archive on archive.number = a.number and archive.state = 'archived'
                 where a.environment_id = ${environmentId} and a.series_id = s.id) part) late
       join usage_overages o on o.environment_id = ${environmentId} and o.ledger_account_id = s.ledger_account_id
        and o.price_id = s.price_id

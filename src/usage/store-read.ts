@@ -374,7 +374,7 @@ export async function findArchivedUntil(
   });
   const { rows } = await sql<{ at: Instant | null }>`
     select max(found.at) as at
-      from usage_partitions.partitions p
+      from usage_partitions p
      cross join lateral (
        select e.last_usage_date as at from usage_archive_sums e
         where e.number = p.number and e.environment_id = ${work.environmentId} and ${matches}

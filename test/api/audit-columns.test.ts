@@ -24,10 +24,10 @@ async function auditedColumns(): Promise<Column[]> {
     select c.table_name, c.column_name, c.data_type as type, d.decision
       from information_schema.columns c
       left join audit_decisions() d on d.table_name = c.table_name and d.column_name = c.column_name
-     where c.table_schema = 'public' and c.table_name <> all (unaudited_tables())
+     where c.table_schema = current_schema() and c.table_name <> all (unaudited_tables()) and not has_own_rights(c.table_name::name)
        and (c.table_name = 'environments' or exists (
              select from information_schema.columns e
-              where e.table_schema = 'public' and e.table_name = c.table_name and e.column_name = 'environment_id'))
+              where e.table_schema = current_schema() and e.table_name = c.table_name and e.column_name = 'environment_id'))
      order by c.table_name, c.ordinal_position`.execute(app.owner);
   return rows;
 }
@@ -110,25 +110,27 @@ describe('the decisions', () => {
     const { rows } = await sql<{ name: string }>`
       select d.table_name || '.' || d.column_name as name from audit_decisions() d
        where not exists (select from information_schema.columns c
-                          where c.table_schema = 'public' and c.table_name = d.table_name and c.column_name = d.column_name)`.execute(
+                          where c.table_schema = current_schema() and c.table_name = d.table_name and c.column_name = d.column_name)`.execute(
       app.owner,
     );
     assert.deepEqual(rows, []);
   });
 
   test('every table with an environment writes to the log, or is named as one that does not', async () => {
-    const triggersIn = (schema: string) =>
-      sql<{ name: string; triggers: string[] }>`
-        select c.relname as name, array_agg(t.tgname::text order by t.tgname) as triggers
-          from pg_trigger t join pg_class c on c.oid = t.tgrelid
-         where t.tgname like 'audit\\_%' and c.relnamespace = ${schema}::regnamespace group by 1 order by 1`.execute(
-        app.owner,
-      );
-    const { rows: triggers } = await triggersIn('public');
-    const { rows: ofPeople } = await triggersIn('people');
+    const { rows: all } = await sql<{ name: string; triggers: string[] }>`
+      select c.relname as name, array_agg(t.tgname::text order by t.tgname) as triggers
+        from pg_trigger t join pg_class c on c.oid = t.tgrelid
+       where t.tgname like 'audit\\_%' and c.relnamespace = current_schema()::regnamespace group by 1 order by 1`.execute(
+      app.owner,
+    );
+    const { true: ofPeople = [], false: triggers = [] } = Object.groupBy(all, ({ name }) =>
+      name.startsWith('people_') ? 'true' : 'false',
+    );
     assert.deepEqual(
       ofPeople.map(({ name }) => name),
-      ['accounts', 'invitations', 'memberships', 'passkeys', 'sign_in_providers', 'users'],
+      ['accounts', 'invitations', 'memberships', 'passkeys', 'sign_in_providers', 'users'].map(
+        (name) => `people_${name}`,
+      ),
     );
     const audited = new Set((await auditedColumns()).map(({ tableName }) => tableName));
     assert.deepEqual(new Set(triggers.map(({ name }) => name)), audited);
@@ -144,7 +146,7 @@ describe('the decisions', () => {
     }
     const { rows: named } = await sql<{ name: string }>`
       select unnest(unaudited_tables() || audited_when_made() || audited_when_changed()) as name except
-      select tablename from pg_tables where schemaname = 'public'`.execute(app.owner);
+      select tablename from pg_tables where schemaname = current_schema()`.execute(app.owner);
     assert.deepEqual(named, []);
   });
 });
@@ -283,12 +285,12 @@ describe('the log', () => {
       truncate: sql`truncate audit_log`,
       disable: sql`alter table customers disable trigger audit_update`,
       replica: sql`set session_replication_role = replica`,
-      call: sql`select audit_triggers.customers()`,
+      call: sql`select audit_changes_of_customers()`,
       // The trigger's function on a table of one's own would write into any environment.
       forge: sql`do $$ begin
         create temp table forged (environment_id bigint, id text, pricing_model_id text);
         create trigger forged after insert on forged referencing new table as added
-          for each statement execute function audit_triggers.customers();
+          for each statement execute function audit_changes_of_customers();
       end $$`,
     };
     for (const [name, attempt] of Object.entries(attempts)) {

@@ -29,7 +29,7 @@ const register = (signInProvider: object) => owner.browser.expect('PUT', '/sign-
 
 /** Begins a sign-in, and returns the address to which the page goes. */
 async function start(browser: Browser, body: object = { organizationId: app.id }): Promise<Answer> {
-  await app.ownerPool.query(`delete from people.rate_limits where key not like 'password %'`);
+  await app.ownerPool.query(`delete from people_rate_limits where key not like 'password %'`);
   return browser.send('POST', '/auth/company/start', body);
 }
 
@@ -138,7 +138,7 @@ describe('a member whom the provider of their organization vouches for', () => {
     assert.equal((await start(late)).status, 404);
     await register(oidcProvider);
     const again = await signInAs('rita');
-    await app.ownerPool.query('delete from people.memberships where user_id = $1', [id]);
+    await app.ownerPool.query('delete from people_memberships where user_id = $1', [id]);
     assert.equal((await again.browser.ask('GET', '/customers')).status, 401);
     assert.equal((await signInAs('rita')).reason, 'not_a_member');
   });
@@ -167,7 +167,7 @@ describe('a provider vouches in vain', () => {
     const browser = new Browser(app);
     await browser.signIn(email);
     assert.equal((await browser.send('POST', '/auth/invitation/accept', { token })).status, 200);
-    await app.ownerPool.query('delete from people.memberships where user_id = $1 and organization_id = $2', [
+    await app.ownerPool.query('delete from people_memberships where user_id = $1 and organization_id = $2', [
       id,
       app.id,
     ]);
@@ -205,9 +205,9 @@ describe('the answer of a provider for OpenID Connect', () => {
     const browser = new Browser(app);
     const { body } = await start(browser);
     const { rows } = await app.ownerPool.query(
-      `select id, value from people.verifications where identifier like 'company-attempt %' order by created_at desc limit 1`,
+      `select id, value from people_verifications where identifier like 'company-attempt %' order by created_at desc limit 1`,
     );
-    await app.ownerPool.query('update people.verifications set value = $2 where id = $1', [
+    await app.ownerPool.query('update people_verifications set value = $2 where id = $1', [
       rows[0].id,
       JSON.stringify(change(JSON.parse(rows[0].value))),
     ]);
@@ -336,7 +336,7 @@ describe('the provider of an organization', () => {
     const seen = await browser.expect('GET', '/sign-in-provider');
     assert.deepEqual(seen.signInProvider, signInProvider);
     assert.equal((await browser.ask('PUT', '/sign-in-provider', { signInProvider: oidcProvider })).status, 403);
-    const { rows } = await app.ownerPool.query('select * from people.sign_in_providers');
+    const { rows } = await app.ownerPool.query('select * from people_sign_in_providers');
     const { data: log } = await app.get('/audit-log?record=signInProvider');
     assert.equal(log[0].actor.userId, owner.id);
     for (const text of [seen, rows, log]) assert(!JSON.stringify(text).includes(clientSecret));

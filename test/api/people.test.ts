@@ -31,10 +31,10 @@ describe('the link of the first start', () => {
       ),
     );
     assert.deepEqual(answers.map(({ status }) => status).sort(), [200, 404, 404, 404, 404]);
-    const { rows } = await app.ownerPool.query('select role from people.memberships');
+    const { rows } = await app.ownerPool.query('select role from people_memberships');
     assert.deepEqual(rows, [{ role: 'owner' }]);
     // Those who were too late are not known.
-    const { rows: users } = await app.ownerPool.query('select from people.users');
+    const { rows: users } = await app.ownerPool.query('select from people_users');
     assert.equal(users.length, 1);
     assert.equal(await createFirstLink(app.owner, Date.now()), null);
   });
@@ -128,9 +128,9 @@ describe('somebody who is signed in', () => {
     const { browser, id } = await personWith(app, 'developer');
     const write = async () => (await browser.ask('POST', '/pricing-models', { pricingModel: { name: 'D' } })).status;
     assert.equal(await write(), 200);
-    await app.ownerPool.query(`update people.memberships set role = 'viewer' where user_id = $1`, [id]);
+    await app.ownerPool.query(`update people_memberships set role = 'viewer' where user_id = $1`, [id]);
     assert.equal(await write(), 403);
-    await app.ownerPool.query('delete from people.memberships where user_id = $1', [id]);
+    await app.ownerPool.query('delete from people_memberships where user_id = $1', [id]);
     assert.equal(await write(), 401);
     assert.equal((await browser.send('POST', '/auth/sign-out')).status, 200);
     assert.equal((await browser.send('GET', '/api/v1/me')).status, 401);
@@ -208,9 +208,9 @@ describe('members', () => {
 
   test('keep an owner: of two owners who step down or leave at the same time, one stays', async () => {
     for (const step of ['PUT', 'DELETE']) {
-      await app.ownerPool.query(`delete from people.memberships where role <> 'owner'`);
+      await app.ownerPool.query(`delete from people_memberships where role <> 'owner'`);
       const pair = [await personWith(app, 'owner'), await personWith(app, 'owner')];
-      await app.ownerPool.query(`update people.memberships set role = 'viewer' where user_id <> all ($1)`, [
+      await app.ownerPool.query(`update people_memberships set role = 'viewer' where user_id <> all ($1)`, [
         pair.map(({ id }) => id),
       ]);
       const answers = await Promise.all(
@@ -281,7 +281,7 @@ test('somebody with an authenticator signs in with a code, and without one has n
   assert.equal((await again.send('POST', '/auth/two-factor/verify-totp', { code: await code() })).status, 200);
   assert.equal((await again.send('GET', '/api/v1/me')).body.me.user.email, email);
   // The database does not have the secret in clear text.
-  const { rows } = await app.ownerPool.query('select secret from people.two_factors');
+  const { rows } = await app.ownerPool.query('select secret from people_two_factors');
   assert(!JSON.stringify(rows).includes(fromBase32(secret)));
   // Whoever has lost the authenticator is helped by the operator.
   assert.deepEqual(
@@ -350,7 +350,7 @@ test('ten wrong passwords in a row lock out the eleventh try, also with the righ
   const statuses: number[] = [];
   for (let each = 0; each < 12; each++) {
     // The address has a limit of its own, which the test takes away.
-    await app.ownerPool.query(`delete from people.rate_limits where key like '%|/sign-in/email'`);
+    await app.ownerPool.query(`delete from people_rate_limits where key like '%|/sign-in/email'`);
     statuses.push((await new Browser(app).signIn(email, each < 10 ? 'wrong password' : passwordOfAll)).status);
   }
   assert.deepEqual(statuses, [...Array.from({ length: 10 }, () => 401), 429, 429]);
@@ -363,7 +363,7 @@ test('tries of a password are counted by all processes together', async () => {
   const address = await second.listen({ host: '127.0.0.1', port: 0 });
   const statuses: number[] = [];
   for (let each = 0; each < 11; each++) {
-    await app.ownerPool.query(`delete from people.rate_limits where key like '%|/sign-in/email'`);
+    await app.ownerPool.query(`delete from people_rate_limits where key like '%|/sign-in/email'`);
     const browser = new Browser({ ...app, url: each % 2 === 0 ? app.url : address });
     statuses.push((await browser.signIn(email, each < 10 ? 'wrong password' : passwordOfAll)).status);
   }
@@ -398,7 +398,7 @@ test('no other page signs somebody in or out, or changes how they sign in', asyn
   for (const headers of elsewhere)
     for (const [path, body] of changes)
       assert.equal((await browser.send('POST', path, body, headers)).status, 403, `${path} ${JSON.stringify(headers)}`);
-  await app.ownerPool.query(`delete from people.rate_limits where key like '%|/sign-in/email'`);
+  await app.ownerPool.query(`delete from people_rate_limits where key like '%|/sign-in/email'`);
   // Without a cookie a form would sign the visitor in as somebody else.
   const stranger = await new Browser(app).send(
     'POST',
@@ -434,7 +434,7 @@ test('an invitation is sent by email, with a link that no job shows, while it is
       invitation: { email, role: 'billing' },
     });
     const { rows } = await app.ownerPool.query(
-      `select payload from graphile_worker._private_jobs where payload->>'invitationId' = $1`,
+      `select payload from _private_jobs where payload->>'invitationId' = $1`,
       [invitation.id],
     );
     assert.deepEqual([mailed, rows.length, JSON.stringify(rows).includes(tokenOf(url))], [true, 1, false]);
@@ -461,24 +461,24 @@ test('sessions, states of sign-ins and invitations that have ended are deleted, 
   const ended = new Browser(app);
   await ended.signIn(email);
   const { session } = (await ended.send('GET', '/auth/get-session')).body;
-  await app.ownerPool.query(`update people.sessions set expires_at = now() - interval '1 minute' where id = $1`, [
+  await app.ownerPool.query(`update people_sessions set expires_at = now() - interval '1 minute' where id = $1`, [
     session.id,
   ]);
   const { token } = await linkFor(app, 'viewer', 'stays@people.test');
   await linkFor(app, 'viewer', 'ended@people.test', Date.now() - 1);
   await app.ownerPool.query(
-    `insert into people.verifications (id, identifier, value, expires_at)
+    `insert into people_verifications (id, identifier, value, expires_at)
      values ('ended', 'x', 'x', now() - interval '1 second'), ('open', 'x', 'x', now() + interval '1 hour')`,
   );
   await app.ownerPool.query(
-    `insert into people.rate_limits (id, key, count, last_request) values ('old', 'old', 1, 0)`,
+    `insert into people_rate_limits (id, key, count, last_request) values ('old', 'old', 1, 0)`,
   );
   await runTask({ database: app.database, tasks: app.tasks, services: app.services }, 'forget_sign_ins', {});
   const { rows } = await app.ownerPool.query(
-    `select id from people.sessions where id = $1
-     union all select id from people.verifications where id in ('ended', 'open')
-     union all select email from people.invitations where email in ('stays@people.test', 'ended@people.test')
-     union all select id from people.rate_limits where id = 'old'`,
+    `select id from people_sessions where id = $1
+     union all select id from people_verifications where id in ('ended', 'open')
+     union all select email from people_invitations where email in ('stays@people.test', 'ended@people.test')
+     union all select id from people_rate_limits where id = 'old'`,
     [session.id],
   );
   assert.deepEqual(rows.map(({ id }) => id).sort(), ['open', 'stays@people.test']);

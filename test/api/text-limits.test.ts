@@ -367,7 +367,7 @@ test('the tables have the limits of the requests, and no text of a caller is wit
            exists (select from pg_constraint k where k.conrelid = c.oid and k.contype = 'c'
                       and a.attnum = any (k.conkey) and pg_get_constraintdef(k.oid) ~ 'char_length|octet_length|= ANY \\(ARRAY|upper\\(') as "isLimited"
       from pg_class c join pg_attribute a on a.attrelid = c.oid
-     where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') and c.relname !~ '^kysely_'
+     where c.relnamespace = current_schema()::regnamespace and not has_own_rights(c.relname) and c.relkind in ('r', 'p') and c.relname !~ '^kysely_'
        and not c.relispartition and a.attnum > 0 and not a.attisdropped
        and (a.atttypid in ('json'::regtype, 'jsonb'::regtype)
             or a.atttypid = 'text'::regtype and a.attcollation = 'default'::regcollation)`);

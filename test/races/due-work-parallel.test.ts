@@ -69,13 +69,13 @@ test('500 due subscriptions, four workers, killed at random: each period is rene
     select count(distinct i.id) as invoices, count(distinct i.billing_period_id) as billed, count(distinct p.id) as payments,
            count(distinct o.idempotency_key) as charges, sum(i.total) as total, sum(o.amount) as charged
       from invoices i left join payments p on p.invoice_id = i.id and p.status = 'succeeded'
-      left join test_processor.operations o on o.idempotency_key = p.id
+      left join test_processor_operations o on o.idempotency_key = p.id
      where i.reason = 'renewal' and i.status = 'paid' and i.total = 3000`.execute(app.owner);
   const all = { invoices: renewals, billed: renewals, payments: renewals, charges: renewals };
   assert.deepEqual(money, [{ ...all, total: 3000n * BigInt(renewals), charged: 3000n * BigInt(renewals) }]);
   const { rows: everything } = await sql`
     select (select count(*) from invoices) as invoices, (select count(*) from payments) as payments,
-           (select count(*) from test_processor.operations) as charges`.execute(app.owner);
+           (select count(*) from test_processor_operations) as charges`.execute(app.owner);
   assert.deepEqual(everything, [{ invoices: renewals, payments: renewals, charges: renewals }]);
 
   const { done } = await doDueWork(app, app.testEnvironmentId, { forMs: 60_000 });

@@ -48,7 +48,7 @@ test('a repeat of a request that died before its charge sees to the charge, and 
   assert.equal(again.body.subscription.status, 'active');
   assert.equal((await app.get(`/payments/${paymentId}`)).payment.status, 'succeeded');
   const charges = await sql<{ count: number }>`
-    select count(*) as count from test_processor.operations where idempotency_key = ${paymentId}`.execute(app.owner);
+    select count(*) as count from test_processor_operations where idempotency_key = ${paymentId}`.execute(app.owner);
   assert.equal(charges.rows[0]?.count, 1);
   const { effects } = await app.owner
     .selectFrom('idempotencyKeys')
@@ -63,17 +63,15 @@ test('the jobs of a killed worker are taken up by the next one, those of a livin
   const alive = await ownerPool.connect();
   await alive.query("select pg_advisory_lock(7002, hashtext('worker-alive'))");
   for (const worker of ['worker-dead', 'worker-alive']) {
-    await ownerPool.query("select graphile_worker.add_job('forget_old_answers', job_key => $1)", [worker]);
-    await ownerPool.query('update graphile_worker._private_jobs set locked_by = $1, locked_at = now() where key = $1', [
-      worker,
-    ]);
+    await ownerPool.query("select add_job('forget_old_answers', job_key => $1)", [worker]);
+    await ownerPool.query('update _private_jobs set locked_by = $1, locked_at = now() where key = $1', [worker]);
   }
   // A job that is added again while it runs is another job. Nobody knows how far the killed one came.
-  await ownerPool.query("select graphile_worker.add_job('forget_old_answers', job_key => 'worker-dead')");
+  await ownerPool.query("select add_job('forget_old_answers', job_key => 'worker-dead')");
   const remaining = async () =>
     (
       await ownerPool.query<{ key: string }>(
-        `select key from graphile_worker._private_jobs j join graphile_worker._private_tasks t on t.id = j.task_id
+        `select key from _private_jobs j join _private_tasks t on t.id = j.task_id
           where t.identifier = 'forget_old_answers' order by key`,
       )
     ).rows.map((row) => row.key);

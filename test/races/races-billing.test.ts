@@ -130,7 +130,7 @@ describe('race: two workers on one run', () => {
       const half = await runInEnvironment(app.database, { environmentId }, async (begun) =>
         renewHandler.perform(begun, await renewHandler.take(begun, 6)),
       );
-      await sql`update graphile_worker._private_jobs set run_at = now()`.execute(app.owner);
+      await sql`update _private_jobs set run_at = now()`.execute(app.owner);
       const takers = await Promise.all([startTaker(), startTaker()]);
       try {
         await Promise.all([runEffects(app, half?.effects ?? []), workTogether(app, environmentId, 6)]);

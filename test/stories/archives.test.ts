@@ -86,7 +86,7 @@ async function broken(): Promise<string[]> {
 
 async function states(): Promise<string[]> {
   const { rows } = await sql<{ state: string }>`
-    select state from usage_partitions.partitions order by number`.execute(app.owner);
+    select state from usage_partitions order by number`.execute(app.owner);
   return rows.map(({ state }) => state);
 }
 
@@ -236,7 +236,7 @@ test('a file that was written before a column was added is restored without it',
   const older = gzipSync(lines.map((line) => line.replace(/,[a-z_]*$/, '')).join('\n'));
   await writeFile(path, older);
   const name = (sha256: string | null, size: number) =>
-    sql`update usage_partitions.partitions set sha256 = ${sha256}, bytes = ${size} where number = 0`.execute(app.owner);
+    sql`update usage_partitions set sha256 = ${sha256}, bytes = ${size} where number = 0`.execute(app.owner);
   await name(createHash('sha256').update(older).digest('hex'), older.length);
   assert.equal(await restoreArchive(archives, 0), true);
   assert.deepEqual((await app.get(`/usage-events/${first.id}`)).usageEvent, first);
@@ -263,7 +263,7 @@ test('a process that is killed in the middle of restoring or erasing leaves the 
   await killInTheMiddle('restore', '0');
   assert.equal((await states())[0], 'archived');
   assert.deepEqual(await broken(), []);
-  const { rows } = await sql`select from pg_class where relname = 'events_0'`.execute(app.owner);
+  const { rows } = await sql`select from pg_class where relname = 'usage_events_0'`.execute(app.owner);
   assert.equal(rows.length, 1);
   await killInTheMiddle('erase', String(app.testEnvironmentId), customerId);
   assert.equal((await states())[0], 'archived');
@@ -295,7 +295,7 @@ test('usage goes on while partitions are opened, and one that is read for long i
   await sending;
   await Promise.all(sent);
   const leftOver = await sql`
-    select from pg_class c join usage_partitions.partitions p on c.relname = 'events_' || p.number where p.state = 'archived'`;
+    select from pg_class c join usage_partitions p on c.relname = 'events_' || p.number where p.state = 'archived'`;
   assert.deepEqual((await leftOver.execute(app.owner)).rows, []);
   assert.equal(await used(), before + BigInt(3 * (sent.length + 1)));
   const stored = await sql<{ count: number }>`

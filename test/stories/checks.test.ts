@@ -110,14 +110,14 @@ describe('the checks by themselves', () => {
   test('the checks by themselves are asked for at a start where the last one is old, and made by a job', async () => {
     await askForFirstCheck(app.owner);
     const jobs = () =>
-      sql`select t.identifier from graphile_worker._private_jobs j join graphile_worker._private_tasks t on t.id = j.task_id
+      sql`select t.identifier from _private_jobs j join _private_tasks t on t.id = j.task_id
            where t.identifier = ${checkTask}`.execute(app.owner);
     assert.equal((await jobs()).rows.length, 0);
-    await sql`update checks.runs set started_at = started_at - 3700000`.execute(app.owner);
+    await sql`update check_runs set started_at = started_at - 3700000`.execute(app.owner);
     await askForFirstCheck(app.owner);
     await askForFirstCheck(app.owner);
     assert.equal((await jobs()).rows.length, 1);
-    await sql`select graphile_worker.remove_job(${checkTask})`.execute(app.owner);
+    await sql`select remove_job(${checkTask})`.execute(app.owner);
     const before = Date.now();
     const task = app.tasks[checkTask];
     assert(task);
@@ -142,7 +142,7 @@ describe('the checks by themselves', () => {
   });
 
   test('the service may read the counts, and nothing that is kept', async () => {
-    await assert.rejects(sql`select * from checks.runs`.execute(app.database), /permission denied for schema checks/);
+    await assert.rejects(sql`select * from check_runs`.execute(app.database), /permission denied for table check_runs/);
     const { rows } = await sql`select * from invariant_counts()`.execute(app.database);
     assert(rows.length > 90);
   });
@@ -164,7 +164,7 @@ describe('what was found right is added up', () => {
   };
 
   test('it takes a second look, minutes later, to know that all of then has been written', async () => {
-    await sql`delete from checks.marks`.execute(app.owner);
+    await sql`delete from check_marks`.execute(app.owner);
     await advanceMark(app.owner, null, 1_000_000);
     assert.equal(await readMark(app.owner), null);
     await advanceMark(app.owner, null, 1_000_000 + 299_999);
@@ -176,7 +176,7 @@ describe('what was found right is added up', () => {
     await forgetSums(app.owner);
     await app.owner.transaction().execute(async (open) => {
       await sql`select pg_current_xact_id()`.execute(open);
-      await sql`delete from checks.marks`.execute(app.owner);
+      await sql`delete from check_marks`.execute(app.owner);
       await advanceMark(app.owner, null, Date.now(), 0);
       await advanceMark(app.owner, null, Date.now(), 0);
       assert.equal(await readMark(app.owner), null);

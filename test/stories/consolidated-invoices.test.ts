@@ -363,7 +363,7 @@ const writes = [
   ['insert', 'invoices'],
   ['update', 'invoices'],
   ['insert', 'payments'],
-  ['insert', 'test_processor.operations'],
+  ['insert', 'test_processor_operations'],
 ] as const;
 
 /** Lets a worker get to a write of an environment, and kills it there. What it has not committed is gone. */
@@ -409,7 +409,7 @@ test('workers that are killed at each write of a finalization leave one whole in
   for (const write of writes) await killAt(write, testEnvironmentId);
   const charges = async () => {
     const { rows } = await sql<{ amount: bigint }>`
-      select o.amount from test_processor.operations o join payments p on p.id = o.idempotency_key
+      select o.amount from test_processor_operations o join payments p on p.id = o.idempotency_key
        where p.environment_id = ${testEnvironmentId} order by o.amount`.execute(app.owner);
     return rows.map(({ amount }) => amount);
   };

@@ -136,8 +136,8 @@ test('the job of each minute asks for one job in each environment where somethin
   await find();
   await find();
   const { rows } = await sql<{ count: number }>`
-    select count(*) as count from graphile_worker._private_jobs j
-      join graphile_worker._private_tasks t on t.id = j.task_id where t.identifier = 'do_due_work'`.execute(app.owner);
+    select count(*) as count from _private_jobs j
+      join _private_tasks t on t.id = j.task_id where t.identifier = 'do_due_work'`.execute(app.owner);
   assert.deepEqual(rows, [{ count: 1 }]);
   await app.runJobs();
   assert.deepEqual(await statusesOf([id]), ['canceled']);

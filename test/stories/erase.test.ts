@@ -21,9 +21,7 @@ const address = { line1: '17 Zebra Lane', city: 'Springfield', country: 'DE' };
 async function tablesWith(texts: readonly string[]): Promise<string[]> {
   const { rows: tables } = await sql<{ name: string }>`
     select format('%I.%I', n.nspname, c.relname) as name from pg_class c join pg_namespace n on n.oid = c.relnamespace
-     where c.relkind = 'r' and n.nspname in ('public', 'checks', 'usage_partitions', 'graphile_worker') order by 1`.execute(
-    app.owner,
-  );
+     where c.relkind = 'r' and n.nspname in (current_schema(), 'graphile_worker') order by 1`.execute(app.owner);
   const found: string[] = [];
   for (const { name } of tables) {
     const { rows } = await sql<{ text: string }>`select row_to_json(r)::text as text from ${sql.raw(name)} r`.execute(

@@ -97,7 +97,7 @@ describe('a secret', () => {
   /** Everything that the database holds, as text. */
   async function dump(): Promise<string> {
     const { rows: tables } = await sql<{ name: string }>`
-      select relname as name from pg_class where relnamespace = 'public'::regnamespace and relkind in ('r', 'p')`.execute(
+      select relname as name from pg_class where relnamespace = current_schema()::regnamespace and relkind in ('r', 'p')`.execute(
       app.owner,
     );
     const texts = await Promise.all(

@@ -62,7 +62,7 @@ export async function contents(databaseUrl: string) {
   return connected(databaseUrl, async (client) => {
     const events = await client.query('select transaction_id as id from usage_events order by 1');
     const tables = await client.query(
-      "select relname as name from pg_class where relkind in ('r', 'p') and relnamespace = 'public'::regnamespace order by 1",
+      "select relname as name from pg_class where relkind in ('r', 'p') and relnamespace = current_schema()::regnamespace order by 1",
     );
     const counts: Record<string, number> = {};
     for (const { name } of tables.rows) {

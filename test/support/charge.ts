@@ -72,7 +72,7 @@ export async function newPaidPayment(app: TestApp, amount: bigint, token = 'pm_c
 /** What the test network did for a payment: 'charge', and a 'refund' for each time it gave money back. */
 export async function operationsOf(app: TestApp, paymentId: string): Promise<string[]> {
   const { rows } = await sql<{ kind: string }>`
-    select kind from test_processor.operations where reference = ${`test_charge_${paymentId}`} order by kind`.execute(
+    select kind from test_processor_operations where reference = ${`test_charge_${paymentId}`} order by kind`.execute(
     app.owner,
   );
   return rows.map((row) => row.kind);

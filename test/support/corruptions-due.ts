@@ -10,8 +10,8 @@ const movedLongAgo = `update environments set clock_moved_at = ${now} - ${hourMs
 const clock = '(select clock_now from environments where not livemode)';
 
 const job = (column: string, value: string) => `
-  with task as (insert into graphile_worker._private_tasks (identifier) values ('a_task') returning id)
-  insert into graphile_worker._private_jobs (task_id, ${column}) select id, ${value} from task`;
+  with task as (insert into _private_tasks (identifier) values ('a_task') returning id)
+  insert into _private_jobs (task_id, ${column}) select id, ${value} from task`;
 
 /** Of what is due, and nobody does. */
 export const dueCorruptions: readonly Corruption[] = [

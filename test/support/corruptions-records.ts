@@ -167,12 +167,12 @@ export const recordCorruptions: readonly Corruption[] = [
   },
   {
     fault: 'a payment succeeded that its processor knows nothing of',
-    statements: [`delete from test_processor.operations where kind = 'charge'`],
+    statements: [`delete from test_processor_operations where kind = 'charge'`],
     breaks: ['testProcessorAgrees'],
   },
   {
     fault: 'the processor gave back more than was asked for',
-    statements: [`update test_processor.operations set amount = amount + 1 where kind = 'refund'`],
+    statements: [`update test_processor_operations set amount = amount + 1 where kind = 'refund'`],
     breaks: ['testProcessorAgrees'],
   },
   {
@@ -462,7 +462,7 @@ export const toldCorruptions: readonly Corruption[] = [
   },
   {
     fault: 'a queued email has lost its job',
-    statements: [`delete from graphile_worker._private_jobs where key like 'email:%'`],
+    statements: [`delete from _private_jobs where key like 'email:%'`],
     breaks: ['queuedEmailsHaveAJob'],
   },
   {

@@ -114,9 +114,11 @@ async function makeDatabase(): Promise<TestDatabase> {
   }
   isAnyMade = true;
   const name = `test_${randomUUID().replaceAll('-', '')}`;
-  await asAdministrator(async (client) =>
-    client.query(`create database ${name} template ${await templateDatabase(client)} strategy file_copy`),
-  );
+  await asAdministrator(async (client) => {
+    await client.query(`create database ${name} template ${await templateDatabase(client)} strategy file_copy`);
+    // For connections that a test opens itself.
+    await client.query(`alter database ${name} set search_path = public, graphile_worker`);
+  });
   const url = await databaseUrl(name);
   const ownerPool = createPool({ url, size: 4, as: 'owner' });
   const owner = createDatabase(ownerPool);
@@ -133,7 +135,7 @@ async function makeDatabase(): Promise<TestDatabase> {
 }
 
 // What a database is made with: its migrations.
-const keptTables = ['kysely_migration', 'kysely_migration_lock', 'migrations', 'partitions'];
+const keptTables = ['kysely_migration', 'kysely_migration_lock', 'migrations', 'usage_partitions'];
 // Bytes. Made anew it has 13 MB; to empty one that is full of events takes longer than to make another.
 const largestKept = 64 * 1024 * 1024;
 const othersDisconnectMs = 5_000;
@@ -184,9 +186,9 @@ async function empty({ ownerPool }: TestDatabase): Promise<boolean> {
 }
 
 const forgetStatistics = `
-  select pg_clear_relation_stats('public', relname) from pg_class
-   where relnamespace = 'public'::regnamespace and relkind in ('r', 'i') and reltuples >= 0;
-  select pg_clear_attribute_stats(schemaname, tablename, attname, inherited) from pg_stats where schemaname = 'public'`;
+  select pg_clear_relation_stats(current_schema(), relname) from pg_class
+   where relnamespace = current_schema()::regnamespace and relkind in ('r', 'i') and reltuples >= 0;
+  select pg_clear_attribute_stats(schemaname, tablename, attname, inherited) from pg_stats where schemaname = current_schema()`;
 
 /** A digest of all tables, columns, constraints, indexes, triggers, functions, policies and settings, and of the count of deadlocks. */
 async function describeSchema(owner: Database): Promise<string> {

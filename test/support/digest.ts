@@ -32,13 +32,13 @@ async function writeDigest(pool: TestApp['ownerPool']): Promise<string> {
                         else 'hashtextextended((to_jsonb(t) - ''last_used_at'')::text, 0)' end) as part
        from pg_class c
        left join pg_attribute used on used.attrelid = c.oid and used.attname = 'last_used_at'
-      where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') and c.relname <> all($1)
+      where c.relnamespace = current_schema()::regnamespace and not has_own_rights(c.relname) and c.relkind in ('r', 'p') and c.relname <> all($1)
       order by c.relname`,
     [[...left]],
   );
-  const jobs = `select 'jobs' || count(*) from graphile_worker._private_jobs`;
+  const jobs = `select 'jobs' || count(*) from _private_jobs`;
   // A table that comes later is not read: that it came is seen.
-  const tables = `select 'tables' || count(*) from pg_class where relnamespace = 'public'::regnamespace and relkind in ('r', 'p')`;
+  const tables = `select 'tables' || count(*) from pg_class where relnamespace = current_schema()::regnamespace and relkind in ('r', 'p')`;
   const parts = [...rows.map(({ part }) => part), jobs, tables].join(' union all ');
   return `select md5(string_agg(digest, ';' order by digest)) as digest from (${parts}) as parts`;
 }
@@ -130,7 +130,9 @@ interface TextRow {
 async function readRows(owner: Database, environmentId: number, leaveOut: readonly string[]): Promise<TextRow[]> {
   const { rows: tables } = await sql<{ name: string }>`
     select c.relname as name from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attname = 'environment_id'
-     where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') order by 1`.execute(owner);
+     where c.relnamespace = current_schema()::regnamespace and not has_own_rights(c.relname) and c.relkind in ('r', 'p') order by 1`.execute(
+    owner,
+  );
   const all: TextRow[] = [];
   for (const { name } of tables.filter(
     (table) => !leftOfEnvironment.has(table.name) && !leaveOut.includes(table.name),

@@ -204,12 +204,12 @@ async function runJobs(owner: Database, context: JobContext, all: boolean): Prom
   const { sql } = await import('kysely');
   for (let done = 0; ; done++) {
     const { rows } = await sql<{ id: number; task: string; payload: Record<string, unknown> }>`
-      select j.id, t.identifier as task, j.payload from graphile_worker._private_jobs j
-        join graphile_worker._private_tasks t on t.id = j.task_id
+      select j.id, t.identifier as task, j.payload from _private_jobs j
+        join _private_tasks t on t.id = j.task_id
        where ${all} or j.run_at <= now() order by j.run_at, j.id limit 1`.execute(owner);
     const job = rows[0];
     if (job === undefined) return done;
-    await sql`delete from graphile_worker._private_jobs where id = ${job.id}`.execute(owner);
+    await sql`delete from _private_jobs where id = ${job.id}`.execute(owner);
     await runTask(context, job.task, job.payload);
   }
 }

@@ -141,7 +141,7 @@ async function insertProcessorSide(
   { customerId }: Fixture,
 ): Promise<void> {
   await sql`
-    insert into test_processor.operations (idempotency_key, kind, reference, amount, outcome, created_at)
+    insert into test_processor_operations (idempotency_key, kind, reference, amount, outcome, created_at)
     select id, 'charge', 'ch_' || id, amount, '{}'::jsonb, ${createdAt}::bigint from payments
     union all
     select id, 'refund', 'ch_' || payment_id, amount, '{}'::jsonb, ${createdAt}::bigint from refunds where status = 'succeeded'`.execute(

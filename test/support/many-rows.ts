@@ -73,7 +73,7 @@ async function tablesOf(owner: pg.Pool): Promise<Table[]> {
                        order by x.attname = 'id' desc, x.attname !~ '_id$' desc, key.place desc limit 1) as name
                 from pg_index i where i.indrelid = c.oid and i.indisunique and i.indpred is null) k where k.name is not null) as varied
       from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped and a.attgenerated = ''
-     where c.relnamespace = 'public'::regnamespace and c.relkind = 'r'
+     where c.relnamespace = current_schema()::regnamespace and not has_own_rights(c.relname) and c.relkind = 'r'
      group by c.oid, c.relname
     having array['environment_id', 'id'] <@ array_agg(a.attname::text)
      order by 1`);

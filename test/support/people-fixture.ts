@@ -80,7 +80,7 @@ export async function linkFor(
   expiresAt = Date.now() + 60_000,
 ) {
   // All people of a test have the same address of the network, which has a limit.
-  await app.ownerPool.query(`delete from people.rate_limits where key not like 'password %'`);
+  await app.ownerPool.query(`delete from people_rate_limits where key not like 'password %'`);
   const { path } = await createInvitation(app.owner, { organizationId: app.id, role, email, expiresAt }, Date.now());
   return { path, token: path.slice(path.lastIndexOf('/') + 1) };
 }

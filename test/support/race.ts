@@ -169,7 +169,7 @@ export async function moneyMoved(app: TestApp, customerId: string) {
            coalesce(sum(o.amount) filter (where kind = 'charge'), 0) as charged,
            count(*) filter (where kind = 'refund') as refunds,
            coalesce(sum(o.amount) filter (where kind = 'refund'), 0) as refunded
-      from test_processor.operations o join payments p on o.reference = 'test_charge_' || p.id
+      from test_processor_operations o join payments p on o.reference = 'test_charge_' || p.id
      where p.customer_id = ${customerId} and o.outcome ->> 'result' = 'succeeded'`.execute(app.owner);
   return rows[0] ?? assert.fail('a count is one row');
 }

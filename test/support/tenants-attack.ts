@@ -16,7 +16,7 @@ export async function markTexts(app: TestApp, { environmentId, world }: Tenant):
       from pg_class c
       join pg_attribute a on a.attrelid = c.oid
       join pg_attribute m on m.attrelid = c.oid and m.attname = 'pricing_model_id'
-     where c.relnamespace = 'public'::regnamespace and c.relkind = 'r' and a.atttypid = 'text'::regtype
+     where c.relnamespace = current_schema()::regnamespace and not has_own_rights(c.relname) and c.relkind = 'r' and a.atttypid = 'text'::regtype
        and a.attname in ('name', 'description', 'memo', 'reason', 'customer_name', 'output_name', 'failure_message')`.execute(
     app.owner,
   );
@@ -55,7 +55,9 @@ function mayBeSeenBy({ environmentId, pinnedPricingModelId }: Tenant, table: str
 async function readRows(app: TestApp): Promise<{ table: string; row: Body }[]> {
   const { rows: tables } = await sql<{ name: string }>`
     select c.relname as name from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attname = 'environment_id'
-     where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p')`.execute(app.owner);
+     where c.relnamespace = current_schema()::regnamespace and not has_own_rights(c.relname) and c.relkind in ('r', 'p')`.execute(
+    app.owner,
+  );
   const all: { table: string; row: Body }[] = [];
   for (const { name } of tables) {
     const { rows } = await sql<{ row: Body }>`select to_jsonb(t) as row from ${sql.table(name)} t`.execute(app.owner);

@@ -27,7 +27,7 @@ export async function tenantTables(owner: pg.Client): Promise<TenantTable[]> {
              and p.polroles = array['${serviceRole}'::regrole::oid]
              and pg_get_expr(p.polqual, p.polrelid) like '%current_environment()%') as "isSecured"
       from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
-     where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p')
+     where c.relnamespace = current_schema()::regnamespace and not has_own_rights(c.relname) and c.relkind in ('r', 'p')
      group by c.oid, c.relname, c.relrowsecurity
     having 'environment_id' = any (array_agg(a.attname)) or c.relname = 'environments'
      order by 1`);

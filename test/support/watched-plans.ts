@@ -12,19 +12,19 @@ export async function pretendManyRows(owner: pg.Pool, rows: number): Promise<voi
     begin
       for t in select c.oid::regclass as name, string_agg(format('alter column %I set statistics 0', a.attname), ', ') as changes
                  from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
-                where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') and a.attname not in ('environment_id', 'id')
+                where c.relnamespace = current_schema()::regnamespace and not has_own_rights(c.relname) and c.relkind in ('r', 'p') and a.attname not in ('environment_id', 'id')
                 group by c.oid loop
         execute format('alter table %s %s', t.name, t.changes);
       end loop;
     end $$`);
   await owner.query(`delete from pg_statistic s using pg_class c, pg_attribute a
-    where c.oid = s.starelid and c.relnamespace = 'public'::regnamespace and a.attrelid = c.oid and a.attnum = s.staattnum
+    where c.oid = s.starelid and c.relnamespace = current_schema()::regnamespace and not has_own_rights(c.relname) and a.attrelid = c.oid and a.attnum = s.staattnum
       and a.attname not in ('environment_id', 'id')`);
   await owner.query('analyze');
   // The planner multiplies the size of a file by the rows on a page of it.
   await owner.query(
     `update pg_class set reltuples = $1, relpages = greatest(pg_relation_size(oid) / 8192, 1)
-      where relnamespace = 'public'::regnamespace and relkind in ('r', 'i')`,
+      where relnamespace = current_schema()::regnamespace and relkind in ('r', 'i')`,
     [rows],
   );
 }

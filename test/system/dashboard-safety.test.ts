@@ -181,7 +181,7 @@ const named = address.replace('127.0.0.1', 'localhost');
 
 /** Somebody with a password, in the window by the form. All tests have one address of the network, which has a limit. */
 async function signInByForm(email: string, password = passwordOfAll) {
-  await app.ownerPool.query('delete from people.rate_limits');
+  await app.ownerPool.query('delete from people_rate_limits');
   await page.context().clearCookies();
   await page.goto(`${named}/sign-in?next=/account`);
   await page.getByLabel('E-mail address').fill(email);
@@ -321,7 +321,7 @@ test('a member sees where they are signed in, and signs out a browser that was l
   await page.getByRole('button', { name: 'Signed in as Grace' }).waitFor();
 
   // The session ends while a page is open, and the next request leads to the sign-in, and back.
-  await app.ownerPool.query('delete from people.sessions');
+  await app.ownerPool.query('delete from people_sessions');
   await page.evaluate(`history.pushState({}, '', '/customers')`);
   await page.waitForURL(`${named}/sign-in?next=${encodeURIComponent('/customers')}`);
   assertNoErrors();
@@ -377,7 +377,7 @@ test('an owner registers the provider of the company, and signs in by OpenID Con
   assert.equal(await page.getByRole('button', { name: 'Add a passkey' }).count(), 0, 'the company decides');
   await assertGoodPage(page, 'account-of-company');
   const { rows } = await app.ownerPool.query(
-    'select count(sign_in_provider_id)::integer as count from people.sessions',
+    'select count(sign_in_provider_id)::integer as count from people_sessions',
   );
   assert.equal(rows[0].count, 1);
   errors.length = 0;
@@ -394,7 +394,7 @@ test('a member signs in by SAML, with the form that the page of the provider pos
     const body = `<form method="post" action="${addresses.assertionConsumer}">${inputs.join('')}<button>Confirm</button></form>`;
     await route.fulfill({ contentType: 'text/html', body });
   });
-  await app.ownerPool.query('delete from people.rate_limits');
+  await app.ownerPool.query('delete from people_rate_limits');
   await page.context().clearCookies();
   await page.goto(addresses.signIn);
   await page.getByRole('button', { name: 'Use the sign-in of your company' }).click();

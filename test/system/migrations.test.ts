@@ -133,15 +133,15 @@ async function shapeOf(pool: pg.Pool): Promise<string[]> {
   const { rows } = await pool.query<{ line: string }>(`
     select format('%s.%s %s %s %s', c.relname, a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull, pg_get_expr(d.adbin, d.adrelid)) as line
       from pg_attribute a join pg_class c on c.oid = a.attrelid left join pg_attrdef d on d.adrelid = c.oid and d.adnum = a.attnum
-     where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'v', 'p') and a.attnum > 0 and not a.attisdropped
+     where c.relnamespace = current_schema()::regnamespace and c.relkind in ('r', 'v', 'p') and a.attnum > 0 and not a.attisdropped
     union all
-    select format('%s %s', conname, pg_get_constraintdef(oid)) from pg_constraint where connamespace = 'public'::regnamespace
+    select format('%s %s', conname, pg_get_constraintdef(oid)) from pg_constraint where connamespace = current_schema()::regnamespace
     union all
-    select indexdef from pg_indexes where schemaname = 'public'
+    select indexdef from pg_indexes where schemaname = current_schema()
     union all
-    select pg_get_functiondef(oid) from pg_proc where pronamespace = 'public'::regnamespace and prokind = 'f'
+    select pg_get_functiondef(oid) from pg_proc where pronamespace = current_schema()::regnamespace and prokind = 'f'
     union all
-    select format('%s %s %s', tablename, policyname, qual) from pg_policies where schemaname = 'public'
+    select format('%s %s %s', tablename, policyname, qual) from pg_policies where schemaname = current_schema()
     order by 1`);
   return rows.map(({ line }) => line);
 }

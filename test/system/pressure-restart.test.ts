@@ -55,7 +55,7 @@ for (const how of ['fast', 'immediate', 'killed'] as const satisfies readonly (k
     usage.start(clients);
     await until('events are answered', () => usage.count(200) > 20);
     // Some of these jobs are done and not written down when their database is gone.
-    await postgres.query(`select graphile_worker.add_job('forget_old_answers') from generate_series(1, 100)`);
+    await postgres.query(`select add_job('forget_old_answers') from generate_series(1, 100)`);
     await postgres.end(how);
 
     await until('the service has noticed', () => usage.count(503) > 20);
@@ -79,8 +79,8 @@ for (const how of ['fast', 'immediate', 'killed'] as const satisfies readonly (k
 
   test(`after that (${how}) jobs are done again, their locks are held, and webhooks are sent`, async () => {
     const jobs =
-      "select from graphile_worker._private_jobs where key = 'after' or task_id in (select id from graphile_worker._private_tasks where identifier = 'forget_old_answers')";
-    await postgres.query(`select graphile_worker.add_job('forget_old_answers', job_key => 'after')`);
+      "select from _private_jobs where key = 'after' or task_id in (select id from _private_tasks where identifier = 'forget_old_answers')";
+    await postgres.query(`select add_job('forget_old_answers', job_key => 'after')`);
     await until('the queue is worked', async () => (await postgres.query(jobs)).length === 0);
     const locks = "select from pg_locks where locktype = 'advisory' and classid = 7002 and granted";
     await until('each worker says that it lives', async () => (await postgres.query(locks)).length === 10);

@@ -86,7 +86,7 @@ function whileNothingIsGranted(act: (charged: () => Promise<number>) => Promise<
     await sql`select pg_advisory_lock(${sql.lit(grantLock)})`.execute(owner);
     await act(async () => {
       const { rows } = await sql<{ count: number }>`
-        select count(*)::int as count from test_processor.operations where kind = 'charge'`.execute(owner);
+        select count(*)::int as count from test_processor_operations where kind = 'charge'`.execute(owner);
       const waiting = await sql`select from pg_locks where locktype = 'advisory' and not granted`.execute(owner);
       return waiting.rows.length > 0 ? (rows[0]?.count ?? 0) : 0;
     });
@@ -120,7 +120,7 @@ test('a service that is killed between the charge of a top-up and its credits gr
   });
   await tollkeeper.start();
   // A charge whose process is gone is looked at again after a minute. Nothing is waited for here.
-  const hurry = sql`update graphile_worker._private_jobs set run_at = now() where run_at > now() and locked_at is null`;
+  const hurry = sql`update _private_jobs set run_at = now() where run_at > now() and locked_at is null`;
   await tollkeeper.withOwner((owner) => hurry.execute(owner));
   for (const { customerId, balance } of users) {
     await until('the credits', async () => (await balance()) !== 200);
@@ -136,7 +136,7 @@ test('a service that is killed between the charge of a top-up and its credits gr
   await tollkeeper.withOwner(async (owner) => {
     const { rows } = await sql<{ amount: string; grants: number }>`
       select o.amount::text, (select count(*)::int from usage_credits where source = 'purchase') as grants
-        from test_processor.operations o`.execute(owner);
+        from test_processor_operations o`.execute(owner);
     assert.deepEqual(rows, [
       { amount: '2000', grants: 2 },
       { amount: '2000', grants: 2 },

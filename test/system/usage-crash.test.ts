@@ -43,8 +43,8 @@ test('when a process of PostgreSQL is killed the service goes on by itself as so
   await killUnderLoad(() => tollkeeper.aimAtBackend());
   await assertCounted();
   await tollkeeper.withOwner(async (owner) => {
-    await sql`select graphile_worker.add_job('forget_old_answers', job_key => 'after a crash')`.execute(owner);
-    const job = sql`select from graphile_worker._private_jobs where key = 'after a crash'`;
+    await sql`select add_job('forget_old_answers', job_key => 'after a crash')`.execute(owner);
+    const job = sql`select from _private_jobs where key = 'after a crash'`;
     await until('the queue is worked again', async () => (await job.execute(owner)).rows.length === 0);
   });
 });

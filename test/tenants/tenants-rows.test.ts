@@ -36,14 +36,14 @@ const ofWholeEnvironment: Readonly<Record<string, string>> = {
 };
 
 /** Tables of people that the service reads: those of the organization of its environment. */
-const ofPeople = ['users', 'memberships', 'invitations', 'sign_in_providers'];
+const ofPeople = ['people_users', 'people_memberships', 'people_invitations', 'people_sign_in_providers'];
 
 /** Tables of no tenant, and what the service does there. */
 const ofNobody: Readonly<Record<string, string>> = {
   encryption_keys: 'fingerprints of the keys that secrets are sealed with, so that a wrong one is noticed at the start',
   kysely_migration: 'which migrations have run',
   kysely_migration_lock: 'the lock of those who migrate',
-  partitions: 'when partitions of usage events were opened, closed and archived, over all tenants',
+  usage_partitions: 'when partitions of usage events were opened, closed and archived, over all tenants',
 };
 
 describe('row-level security', () => {
@@ -85,7 +85,12 @@ describe('row-level security', () => {
        where n.nspname !~ '^pg_|^information_schema$' and c.relkind in ('r', 'p', 'v', 'm', 'f')
          and has_schema_privilege('${serviceRole}', n.oid, 'usage')
          and has_any_column_privilege('${serviceRole}', c.oid, 'select')`);
-      const walled = new Set([...tables.map(({ name }) => name), ...ofPeople, 'organizations', 'operations']);
+      const walled = new Set([
+        ...tables.map(({ name }) => name),
+        ...ofPeople,
+        'organizations',
+        'test_processor_operations',
+      ]);
       const open = rows.filter(({ name }) => !walled.has(name)).map(({ name }) => name);
       assert.deepEqual(open.sort(), Object.keys(ofNobody).sort());
       // A view looks with the eyes of its owner.
@@ -96,7 +101,7 @@ describe('row-level security', () => {
       assert.equal(await countOf('organizations'), 0);
       // The memory of the test network: what it was asked for, by keys that name no tenant.
       const { rows: columns } = await owner.query(
-        `select attname from pg_attribute where attrelid = 'test_processor.operations'::regclass and attnum > 0 order by attnum`,
+        `select attname from pg_attribute where attrelid = 'test_processor_operations'::regclass and attnum > 0 order by attnum`,
       );
       assert.deepEqual(
         columns.map(({ attname }) => attname),
@@ -244,9 +249,9 @@ describe('row-level security', () => {
     ['make a policy', 'create policy everything on customers using (true)'],
     ['switch triggers off', 'alter table ledger_entries disable trigger all'],
     ['switch foreign keys off', 'set session_replication_role = replica'],
-    ['make a table', 'create table public.mine (a int)'],
+    ['make a table', 'create table mine (a int)'],
     ['make a schema', 'create schema mine'],
-    ['make a function', `create function public.mine() returns int language sql as 'select 1'`],
+    ['make a function', `create function mine() returns int language sql as 'select 1'`],
     ['change a function', 'alter function current_environment() volatile'],
     ['make a role', 'create role mine'],
     ['read passwords', 'select from pg_authid'],
@@ -258,7 +263,7 @@ describe('row-level security', () => {
     ['fill the queue by itself', `select graphile_worker.add_job('x')`],
     ['empty a table', 'truncate customers cascade'],
     ['secure tables anew', 'select secure_tenant_tables()'],
-    ['change what the test network said', 'delete from test_processor.operations'],
+    ['change what the test network said', 'delete from test_processor_operations'],
     ['change the log of changes', 'delete from audit_log'],
     ...[
       'ledger_accounts',
@@ -312,15 +317,15 @@ describe('row-level security', () => {
   }
 
   test('the people of an organization are seen in its environments only, and their secrets nowhere', async () => {
-    const count = () => Promise.all(ofPeople.map((table) => countOf(`people.${table}`)));
+    const count = () => Promise.all(ofPeople.map((table) => countOf(table)));
     for (const { environmentId } of [tenants.victim, stranger])
       await owner.query(
         `with org as (select organization_id as id from environments where id = $1),
-              who as (insert into people.users (id, name, email) values ('user_' || $1, 'N', $1 || '@people.test') returning id),
-              member as (insert into people.memberships select org.id, who.id, 'owner', 0, 0 from org, who),
-              provider as (insert into people.sign_in_providers (id, organization_id, protocol, domain, issuer, client_id,
+              who as (insert into people_users (id, name, email) values ('user_' || $1, 'N', $1 || '@people.test') returning id),
+              member as (insert into people_memberships select org.id, who.id, 'owner', 0, 0 from org, who),
+              provider as (insert into people_sign_in_providers (id, organization_id, protocol, domain, issuer, client_id,
                              sealed_client_secret, created_at) select 'provider_' || $1, id, 'oidc', 'acme.test', 'i', 'c', 's', 0 from org)
-         insert into people.invitations (id, organization_id, role, token_hash, expires_at, created_at)
+         insert into people_invitations (id, organization_id, role, token_hash, expires_at, created_at)
            select 'invitation_' || $1, org.id, 'viewer', sha256($1::text::bytea), 0, 0 from org`,
         [String(environmentId)],
       );
@@ -336,16 +341,16 @@ describe('row-level security', () => {
         'rate_limits',
         'provider_subjects',
       ])
-        assert.equal(await outcomeOf(service, `select from people.${table}`), '42501', table);
+        assert.equal(await outcomeOf(service, `select from people_${table}`), '42501', table);
       assert.equal(
-        await outcomeOf(service, `update people.memberships set organization_id = organization_id || 'x'`),
+        await outcomeOf(service, `update people_memberships set organization_id = organization_id || 'x'`),
         '42501',
       );
       assert.equal(
-        await outcomeOf(service, `insert into people.memberships values ('o', 'u', 'owner', 0, 0)`),
+        await outcomeOf(service, `insert into people_memberships values ('o', 'u', 'owner', 0, 0)`),
         '42501',
       );
-      assert.equal(await outcomeOf(service, `update people.users set email = 'me@people.test'`), '42501');
+      assert.equal(await outcomeOf(service, `update people_users set email = 'me@people.test'`), '42501');
     });
   });
 
@@ -507,7 +512,7 @@ describe('row-level security', () => {
       select p.oid::regproc::text as name, has_function_privilege('${serviceRole}', p.oid, 'execute') as "mayCall", p.prorettype = 'trigger'::regtype as "isTrigger",
              p.proconfig @> array['search_path=public, pg_temp'] and p.proowner = c.relowner as "isCareful"
         from pg_proc p, pg_class c
-       where p.prosecdef and c.oid = 'public.customers'::regclass
+       where p.prosecdef and c.oid = 'customers'::regclass
          and p.pronamespace in (select oid from pg_namespace where nspname !~ '^pg_|^information_schema$|^graphile_worker$')`);
       assert(rows.length > 10);
       assert.deepEqual(

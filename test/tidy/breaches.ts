@@ -12,8 +12,6 @@ export const cleanFiles: Readonly<Record<string, string>> = {
     '-- create table forgotten (id text);',
     'create table products (id text);',
     'create table invoices (id text);',
-    'create schema apart;',
-    'create table apart.operations (id text);',
     "create table products_2026 partition of products for values in ('2026');",
   ].join('\n'),
   'src/kernel/money.ts': '/** Never async, never await. */\nexport const zero = 0n;\n',
@@ -88,7 +86,6 @@ export const cleanOwners: Readonly<Record<string, Place>> = {
   events: 'jobs',
   products: 'pricing',
   invoices: 'invoicing',
-  'apart.operations': 'invoicing',
 };
 
 export const cleanLimits: ProseLimits = { headlessPerMille: 0, long: 0, deniedWords: 0 };
@@ -230,7 +227,6 @@ const tables: Breach[] = [
     'sql`select 1 from products where true union all select 2 from invoices`;',
     "sql`insert into ${sql.table('events')} values (1)`;",
     "sql.raw('truncate table events');",
-    'sql`select 1 from apart.operations`;',
   ].map((line) => ({
     claim: `the store of pricing must not say: ${line}`,
     files: store(`export const one = 1;\n${line}\n`),

@@ -17,17 +17,17 @@ export const owners: Owners = {
   environments: 'organizations',
   api_keys: 'organizations',
 
-  'people.users': 'people',
-  'people.sessions': 'people',
-  'people.accounts': 'people',
-  'people.verifications': 'people',
-  'people.two_factors': 'people',
-  'people.passkeys': 'people',
-  'people.rate_limits': 'people',
-  'people.memberships': 'people',
-  'people.invitations': 'people',
-  'people.sign_in_providers': 'people',
-  'people.provider_subjects': 'people',
+  people_users: 'people',
+  people_sessions: 'people',
+  people_accounts: 'people',
+  people_verifications: 'people',
+  people_two_factors: 'people',
+  people_passkeys: 'people',
+  people_rate_limits: 'people',
+  people_memberships: 'people',
+  people_invitations: 'people',
+  people_sign_in_providers: 'people',
+  people_provider_subjects: 'people',
 
   audit_log: 'audit',
 
@@ -76,9 +76,9 @@ export const owners: Owners = {
 
   usage_series: 'usage',
   usage_events: 'usage',
-  'usage_partitions.partitions': 'usage',
+  usage_partitions: 'usage',
   // The first partition of usage_events.
-  events_0: 'usage',
+  usage_events_0: 'usage',
   usage_archive_sums: 'usage',
   usage_rollups: 'usage',
   usage_days: 'usage',
@@ -110,7 +110,7 @@ export const owners: Owners = {
   payment_method_attachments: 'payments',
   processor_customers: 'payments',
   processor_events: 'payments',
-  'test_processor.operations': 'payments',
+  test_processor_operations: 'payments',
 
   credit_notes: 'credit-notes',
   credit_note_lines: 'credit-notes',
@@ -120,12 +120,12 @@ export const owners: Owners = {
   attempt_counts: 'payments',
 
   // What the checks of everything keep.
-  'checks.runs': 'invariants',
-  'checks.marks': 'invariants',
-  'checks.account_sums': 'invariants',
-  'checks.price_sums': 'invariants',
-  'checks.credit_sums': 'invariants',
-  'checks.series_sums': 'invariants',
+  check_runs: 'invariants',
+  check_marks: 'invariants',
+  check_account_sums: 'invariants',
+  check_price_sums: 'invariants',
+  check_credit_sums: 'invariants',
+  check_series_sums: 'invariants',
 
   webhooks: 'webhooks',
   webhook_deliveries: 'webhooks',

@@ -168,8 +168,6 @@ function purity(tree: Tree): Found[] {
 /** Only the owner writes SQL about a table, in its store; a store may read what stands left. */
 function tables(tree: Tree): Found[] {
   const owners = new Map(Object.entries(tree.owners));
-  // `operations` is found as `test_processor.operations` too, because a schema can be set apart from the name.
-  for (const [table, owner] of Object.entries(tree.owners)) owners.set(table.slice(table.indexOf('.') + 1), owner);
   return [...tree.sources].flatMap(([path, source]) => {
     if (!path.startsWith('src/')) return [];
     const place = placeOf(path);

@@ -2,7 +2,7 @@
 
 export interface TableMention {
   does: 'read' | 'write';
-  /** As the database spells it: `usage_events`, or with a schema that is not public, `test_processor.operations`. */
+  /** As the database spells it: `usage_events`. */
   table: string;
   /** Lines below the first line of the text. */
   line: number;
