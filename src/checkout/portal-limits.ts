@@ -1,8 +1,8 @@
 import type { PageDocument } from '../http/page.ts';
 import { type Html, html } from '../kernel/html.ts';
-import type { LimitTerms } from '../pricing/feature.ts';
-import { poolAmount } from '../rating/pool-units.ts';
-import { mostAllowed, type SpendLimitInput } from '../spend-controls/spend-limit.ts';
+import { type LimitTerms, subjectIdOf } from '../pricing/feature.ts';
+import { poolAmount, poolText } from '../rating/pool-units.ts';
+import { limitKey, mostAllowed, type SpendLimitInput } from '../spend-controls/spend-limit.ts';
 import type { Wording } from '../wording/wording.ts';
 import {
   type Choice,
@@ -16,15 +16,16 @@ import {
 import {
   barHtml,
   buttonForm,
+  creditEntered,
+  creditIn,
   creditText,
   maxAmountLength,
   moneyEntered,
   moneyIn,
-  unitsIn,
   type Visited,
 } from './portal-parts.ts';
 import { type Frame, stepPage } from './portal-step.ts';
-import type { PortalControls, PortalOverview } from './portal-view.ts';
+import type { NamedSubject, PortalControls, PortalOverview } from './portal-view.ts';
 
 /** Spend limits in the portal: those that hold, and the form in which a customer sets its own. */
 
@@ -34,27 +35,37 @@ const periods = ['day', 'week', 'month', 'billing_period'] as const;
 
 /** The values of the form, as text. */
 export interface EnteredLimit {
-  /** The slug of a meter, or nothing for all usage. */
-  readonly meter: string;
+  /** The id of a meter or credit pool, or nothing for all usage. */
+  readonly subject: string;
   readonly unit: string;
   readonly period: string;
   readonly amount: string;
   readonly action: string;
 }
 
-const empty: EnteredLimit = { meter: '', unit: 'money', period: 'month', amount: '', action: 'block' };
+const empty: EnteredLimit = { subject: '', unit: 'money', period: 'month', amount: '', action: 'block' };
 
 /** A limit of the customer as the form shows it. */
-export function knownLimit(limit: Limit, currency: string): EnteredLimit {
-  const { usageMeterSlug, unit, period, amount, action } = limit;
-  const text = unit === 'money' ? moneyEntered(BigInt(amount), currency) : String(amount);
-  return { meter: usageMeterSlug ?? '', unit, period, amount: text, action };
+export function knownLimit(limit: Limit, controls: PortalControls, currency: string): EnteredLimit {
+  const { period, amount, action } = limit;
+  const subject = subjectOf(limit, controls);
+  const pool = poolIn(subject);
+  const text =
+    limit.unit === 'money' ? moneyEntered(BigInt(amount), currency) : creditEntered(amount, subject?.unit ?? null);
+  const unit = pool === null ? limit.unit : unitOfPool(pool, currency);
+  return { subject: subject?.id ?? '', unit, period, amount: text, action };
 }
 
 /** The submitted values. A field that was not sent is empty. */
-export function enteredLimit({ meter, unit, period, amount, action }: Readonly<Record<string, string>>): EnteredLimit {
+export function enteredLimit({
+  subject,
+  unit,
+  period,
+  amount,
+  action,
+}: Readonly<Record<string, string>>): EnteredLimit {
   return {
-    meter: meter ?? '',
+    subject: subject ?? '',
     unit: unit ?? '',
     period: period ?? '',
     amount: amount?.trim() ?? '',
@@ -67,47 +78,59 @@ export function readLimit(
   entered: EnteredLimit,
   { limits, subjects }: Pick<PortalControls, 'limits' | 'subjects'>,
   { currency, seller, wording }: Pick<Frame, 'currency' | 'seller' | 'wording'>,
-): { readonly limit: SpendLimitInput } | { readonly errors: FieldErrors } {
+): { readonly limit: SpendLimitInput; readonly key: string } | { readonly errors: FieldErrors } {
   const { words, say } = wording;
   const errors: Record<string, string> = {};
-  const meter = metersIn(subjects).find(({ slug }) => slug === entered.meter);
-  if (meter === undefined && entered.meter !== '') errors.meter = words.limits.chooseOne;
+  const subject = subjects.find(({ id }) => id === entered.subject);
+  if (subject === undefined && entered.subject !== '') errors.subject = words.limits.chooseOne;
+  const pool = poolIn(subject);
   const unit = (['units', 'money'] as const).find((each) => each === entered.unit);
   if (unit === undefined) errors.unit = words.limits.chooseOne;
+  else if (pool !== null && unit !== unitOfPool(pool, currency)) {
+    const right = unit === 'units' ? say(words.limits.money, { currency }) : words.limits.units;
+    errors.unit = say(words.limits.chooseUnit, { unit: right, name: pool.name });
+  }
   const period = periods.find((each) => each === entered.period);
   if (period === undefined) errors.period = words.limits.chooseOne;
   const action = (['block', 'notify'] as const).find((each) => each === entered.action);
   if (action === undefined) errors.action = words.limits.chooseOne;
-  const isMoney = unit === 'money';
-  const amount = isMoney ? moneyIn(entered.amount, currency) : unitsIn(entered.amount);
+  const isMoney = pool === null && unit === 'money';
+  const amount = isMoney ? moneyIn(entered.amount, currency) : creditIn(entered.amount, pool?.unit ?? null);
   if (amount === null)
-    errors.amount = isMoney
-      ? say(words.limits.enterMoney, { example: moneyEntered(5000n, currency) })
-      : words.limits.enterUnits;
-  if (unit === undefined || period === undefined || action === undefined || amount === null || errors.meter)
-    return { errors };
+    errors.amount =
+      isMoney || pool !== null
+        ? say(words.limits.enterMoney, { example: isMoney ? moneyEntered(5000n, currency) : '50' })
+        : words.limits.enterUnits;
+  if (unit === undefined || period === undefined || action === undefined || amount === null) return { errors };
+  if (Object.keys(errors).length > 0) return { errors };
+  // A limit of a pool counts its own units, which may be money.
+  const use = { label: null, unit: isMoney ? 'money' : 'units', period } as const;
   const limit = {
-    usageMeterSlug: meter?.slug ?? null,
-    label: null,
-    unit,
-    period,
+    ...(pool === null ? { usageMeterSlug: subject?.slug ?? null } : { creditPoolSlug: pool.slug }),
+    ...use,
     action,
-    amount,
+    amount: pool === null ? amount : poolText(amount),
     thresholds: [...usualThresholds],
   };
-  const most = mostAllowed(limits.filter(isOfMeter), { usageMeterId: meter?.id ?? null, label: null, unit, period });
-  if (most === null || amount <= most) return { limit };
-  const text = isMoney ? wording.money(most, currency) : wording.count(most);
+  const counted = { ...use, usageMeterId: subject?.id ?? null };
+  const present = limits.map((each) => ({
+    ...each,
+    usageMeterId: subjectIdOf(each),
+    amount: comparable(each.amount),
+  }));
+  const most = mostAllowed(present, counted);
+  if (most === null || amount <= most) return { limit, key: limitKey(counted) };
+  const text = isMoney ? wording.money(most, currency) : creditText(most, { unit: pool?.unit ?? null }, wording);
   return { errors: { amount: say(words.limits.atMost, { most: text, seller }) } };
 }
 
-/** Whether a limit counts usage meters. The form is for these: the seller sets limits of credit pools. */
-export function isOfMeter(limit: Limit): limit is Limit & { readonly amount: bigint } {
-  return limit.creditPoolId === undefined;
+function poolIn(subject: NamedSubject | undefined): (NamedSubject & { readonly unit: string }) | null {
+  return subject === undefined || subject.unit === null ? null : { ...subject, unit: subject.unit };
 }
 
-function metersIn(subjects: PortalControls['subjects']): PortalControls['subjects'] {
-  return subjects.filter(({ unit }) => unit === null);
+/** The choice of the form for a pool: its credits are units, and one in the currency of the page is money. */
+function unitOfPool({ unit }: { readonly unit: string }, currency: string): LimitTerms['unit'] {
+  return unit === currency ? 'money' : 'units';
 }
 
 // The portal does not ask for them: few customers want others.
@@ -118,8 +141,8 @@ function periodText(period: LimitTerms['period'], { words }: Wording): string {
   return { day: eachDay, week: eachWeek, month: eachMonth, billing_period: words.limits.eachBillingPeriod }[period];
 }
 
-function subjectOf({ usageMeterId, creditPoolId }: Limit, { subjects }: PortalControls) {
-  return subjects.find(({ id }) => id === (creditPoolId ?? usageMeterId));
+function subjectOf(limit: Limit, { subjects }: PortalControls): NamedSubject | undefined {
+  return subjects.find(({ id }) => id === subjectIdOf(limit));
 }
 
 function subjectText(limit: Limit, controls: PortalControls, { words }: Wording): string {
@@ -159,7 +182,7 @@ ${barHtml(filled, full, { isFull: filled >= full })}<p class="soft">${facts.filt
 /** The limits on the overview. */
 export function limitsHtml(view: PortalOverview): Html | false {
   const { controls, wording } = view;
-  if (metersIn(controls.subjects).length === 0) return false;
+  if (controls.subjects.length === 0) return false;
   const { heading, none, manage } = wording.words.limits;
   return html`<section aria-labelledby="limits">
 <h2 id="limits">${heading}</h2>
@@ -186,7 +209,7 @@ export function limitsPage(frame: Frame, visit: Visited, step: LimitsStep): Page
     const name = `${subjectText(limit, controls, wording)} · ${periodText(limit.period, wording)}`;
     const more = { name: say(words.limits.removeOf, { name }), isPlain: true };
     const change = html`<a class="button plain small" href="/portal/limits?change=${limit.id}#form" aria-label="${say(words.limits.changeOf, { name })}">${words.limits.change}</a>`;
-    const buttons = html`<div class="actions">${limit.label === null && isOfMeter(limit) && change}${buttonForm(visit, `/portal/limits/${limit.id}/remove`, words.portal.remove, more)}</div>`;
+    const buttons = html`<div class="actions">${limit.label === null && change}${buttonForm(visit, `/portal/limits/${limit.id}/remove`, words.portal.remove, more)}</div>`;
     return html`<li class="limit">${limitHtml(limit, { ...frame, controls })}${limit.setBy === 'customer' && buttons}</li>\n`;
   };
   const content = html`${summaryHtml(state, message)}
@@ -210,7 +233,7 @@ function limitFields(
   state: Parameters<typeof fieldHtml>[1],
 ): Html {
   const { limits } = wording.words;
-  const meters = metersIn(controls.subjects).map(({ slug, name }) => ({ value: slug, label: name }));
+  const subjects = controls.subjects.map(({ id, name }) => ({ value: id, label: name }));
   const units: Choice[] = [
     { value: 'money', label: wording.say(limits.money, { currency }) },
     { value: 'units', label: limits.units },
@@ -222,7 +245,7 @@ function limitFields(
   const each = periods.map((value) => ({ value, label: periodText(value, wording) }));
   const amount = { name: 'amount', label: limits.amount, value: entered.amount, maxLength: maxAmountLength } as const;
   return html`<fieldset>
-${selectHtml({ name: 'meter', label: limits.subject, value: entered.meter, empty: limits.all, optional: true }, meters, state)}
+${selectHtml({ name: 'subject', label: limits.subject, value: entered.subject, empty: limits.all, optional: true }, subjects, state)}
 ${fieldHtml({ ...amount, inputMode: 'decimal' }, state)}
 ${selectHtml({ name: 'unit', label: limits.unit, value: entered.unit }, units, state)}
 ${selectHtml({ name: 'period', label: limits.period, value: entered.period }, each, state)}

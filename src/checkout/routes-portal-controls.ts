@@ -1,6 +1,7 @@
 import { lockCustomer } from '../customers/store.ts';
 import type { Page, PageAnswer } from '../http/page.ts';
 import { invalid } from '../kernel/problem.ts';
+import { subjectIdOf } from '../pricing/feature.ts';
 import { getAutoTopUp, putAutoTopUp } from '../purchases/actions-auto-top-ups.ts';
 import { putSpendControls } from '../spend-controls/actions.ts';
 import { limitKey, maxSpendLimits, type SpendLimitInput } from '../spend-controls/spend-limit.ts';
@@ -9,7 +10,7 @@ import { listTopUps, type Visitor, viewPortal } from './actions-portal-view.ts';
 import { inVisit, portalPage, refusalText, type Visit } from './jobs-visit.ts';
 import type { FieldErrors } from './page-form.ts';
 import { type EnteredTopUp, enteredTopUp, knownTopUp, readTopUp, topUpPage } from './portal-credits.ts';
-import { type EnteredLimit, enteredLimit, isOfMeter, knownLimit, limitsPage, readLimit } from './portal-limits.ts';
+import { type EnteredLimit, enteredLimit, knownLimit, limitsPage, readLimit } from './portal-limits.ts';
 import type { PortalControls } from './portal-view.ts';
 
 const limitsPath = '/portal/limits';
@@ -31,10 +32,8 @@ function showLimits(visit: Visit, refused?: Refused<EnteredLimit>): Promise<Page
   return inVisit(visit, async (at) => {
     const frame = await viewPortal(at);
     const controls = await controlsOf(at);
-    const changed = controls.limits.find(
-      (limit) => limit.id === visit.request.query.change && limit.setBy === 'customer' && isOfMeter(limit),
-    );
-    const known = changed === undefined ? {} : { entered: knownLimit(changed, frame.currency) };
+    const changed = controls.limits.find(({ id, setBy }) => id === visit.request.query.change && setBy === 'customer');
+    const known = changed === undefined ? {} : { entered: knownLimit(changed, controls, frame.currency) };
     return {
       show: limitsPage(frame, visit, { controls, ...(refused ?? known) }),
       status: refused === undefined ? 200 : 422,
@@ -64,10 +63,8 @@ const saveLimit = portalPage('POST', limitsPath, async (visit) => {
       const controls = await controlsOf(at);
       const read = readLimit(entered, controls, { wording, seller, currency });
       if ('errors' in read) return read.errors;
-      const { usageMeterSlug = null, label = null, period, unit } = read.limit;
-      const key = limitKey({ usageMeterId: usageMeterSlug, label, period, unit });
       const isOther = (limit: PortalControls['limits'][number]) =>
-        !isOfMeter(limit) || limitKey({ ...limit, usageMeterId: limit.usageMeterSlug }) !== key;
+        limitKey({ ...limit, usageMeterId: subjectIdOf(limit) }) !== read.key;
       const others = ownLimits(controls.limits.filter(isOther));
       if (others.length >= maxSpendLimits) throw invalid(['ownLimits'], `must be at most ${maxSpendLimits}`);
       await putSpendControls(work, customer, { ownLimits: [...others, read.limit] });

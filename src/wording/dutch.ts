@@ -399,6 +399,7 @@ export const nl: Words = {
     changeOf: 'Wijzigen: {name}',
     removeOf: 'Verwijderen: {name}',
     chooseOne: 'Kies een van de mogelijkheden.',
+    chooseUnit: 'Kies “{unit}” voor {name}.',
     enterUnits: 'Vul een geheel getal vanaf 1 in.',
     enterMoney: 'Vul een bedrag in, bijvoorbeeld {example}.',
     atMost: 'Vul maximaal {most} in, de limiet van {seller}.',

@@ -394,6 +394,7 @@ export const en = {
     changeOf: 'Change: {name}',
     removeOf: 'Remove: {name}',
     chooseOne: 'Choose one of the options.',
+    chooseUnit: 'Choose “{unit}” for {name}.',
     enterUnits: 'Enter a whole number, 1 or more.',
     enterMoney: 'Enter an amount, such as {example}.',
     atMost: 'Enter at most {most}, the limit that {seller} has set.',

@@ -404,6 +404,7 @@ export const fr: Words = {
     changeOf: 'Modifier : {name}',
     removeOf: 'Supprimer : {name}',
     chooseOne: 'Choisissez l’une des options.',
+    chooseUnit: 'Choisissez « {unit} » pour {name}.',
     enterUnits: 'Saisissez un nombre entier supérieur ou égal à 1.',
     enterMoney: 'Saisissez un montant, par exemple {example}.',
     atMost: 'Saisissez au maximum {most}, le plafond fixé par {seller}.',

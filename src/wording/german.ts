@@ -405,6 +405,7 @@ export const de: Words = {
     changeOf: 'Ändern: {name}',
     removeOf: 'Entfernen: {name}',
     chooseOne: 'Wählen Sie eine der Möglichkeiten.',
+    chooseUnit: 'Wählen Sie „{unit}“ für {name}.',
     enterUnits: 'Geben Sie eine ganze Zahl ab 1 ein.',
     enterMoney: 'Geben Sie einen Betrag ein, zum Beispiel {example}.',
     atMost: 'Geben Sie höchstens {most} ein. Dieses Limit hat {seller} festgelegt.',

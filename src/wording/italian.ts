@@ -397,6 +397,7 @@ export const it: Words = {
     changeOf: 'Modifica: {name}',
     removeOf: 'Rimuovi: {name}',
     chooseOne: 'Scelga una delle opzioni.',
+    chooseUnit: 'Scelga «{unit}» per {name}.',
     enterUnits: 'Inserisca un numero intero da 1 in su.',
     enterMoney: 'Inserisca un importo, ad esempio {example}.',
     atMost: 'Inserisca al massimo {most}, il limite fissato da {seller}.',

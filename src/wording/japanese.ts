@@ -399,6 +399,7 @@ export const ja: Words = {
     changeOf: '変更:{name}',
     removeOf: '削除:{name}',
     chooseOne: 'いずれかを選択してください。',
+    chooseUnit: '{name} には「{unit}」を選択してください。',
     enterUnits: '1 以上の整数を入力してください。',
     enterMoney: '金額を入力してください(例:{example})。',
     atMost: '{most} 以下で入力してください({seller} が設定した上限)。',

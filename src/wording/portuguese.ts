@@ -396,6 +396,7 @@ export const pt: Words = {
     changeOf: 'Alterar: {name}',
     removeOf: 'Remover: {name}',
     chooseOne: 'Escolha uma das opções.',
+    chooseUnit: 'Escolha «{unit}» para {name}.',
     enterUnits: 'Introduza um número inteiro a partir de 1.',
     enterMoney: 'Introduza um montante, por exemplo {example}.',
     atMost: 'Introduza no máximo {most}, o limite definido por {seller}.',

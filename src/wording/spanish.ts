@@ -397,6 +397,7 @@ export const es: Words = {
     changeOf: 'Modificar: {name}',
     removeOf: 'Eliminar: {name}',
     chooseOne: 'Elija una de las opciones.',
+    chooseUnit: 'Elija «{unit}» para {name}.',
     enterUnits: 'Introduzca un número entero a partir de 1.',
     enterMoney: 'Introduzca un importe, por ejemplo {example}.',
     atMost: 'Introduzca como máximo {most}, el límite fijado por {seller}.',

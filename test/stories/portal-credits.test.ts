@@ -36,6 +36,11 @@ const { product: poolPack } = await newProduct(app, plans.pricingModelId, {
   featureIds: [poolCredits.id],
 });
 const poolPrice: string = (await app.get(`/prices?productId=${poolPack.id}`)).data[0].id;
+const { creditPool: purse } = await app.post('/credit-pools', {
+  creditPool: { slug: 'purse', name: 'Purse', unit: 'USD', rates: [], pricingModelId: plans.pricingModelId },
+});
+const { data: shopMeters } = await app.get(`/usage-meters?pricingModelId=${plans.pricingModelId}&limit=100`);
+const meterId: string = shopMeters.find(({ slug }: Body) => slug === 'api-calls').id;
 const june = instant('2026-06-10');
 
 async function openPortal(token = 'pm_card_visa') {
@@ -92,7 +97,7 @@ test('a customer sets limits below those of the seller, changes and removes them
   await app.put(`/customers/${externalId}/spend-controls`, {
     spendControls: { limits: [{ ...monthly, amount: 400 }], ownLimits: [{ label: 'team', period: 'day', amount: 9 }] },
   });
-  const form = { meter: 'api-calls', unit: 'units', period: 'month', amount: '1,000', action: 'block' };
+  const form = { subject: meterId, unit: 'units', period: 'month', amount: '1,000', action: 'block' };
   const refused = await send('/portal/limits', form);
   assert.equal(refused.status, 422);
   const wrong = await refused.text();
@@ -105,7 +110,7 @@ test('a customer sets limits below those of the seller, changes and removes them
     [{ unit: 'money', amount: '1.2345' }, 'Enter an amount, such as 50.00.'],
     [{ unit: 'gold' }, 'Choose one of the options.'],
     [{ period: 'year' }, 'Choose one of the options.'],
-    [{ meter: 'unknown' }, 'Choose one of the options.'],
+    [{ subject: 'unknown' }, 'Choose one of the options.'],
     [{ action: '' }, 'Choose one of the options.'],
   ] as const) {
     const answer = await send('/portal/limits', { ...form, ...bad });
@@ -115,7 +120,7 @@ test('a customer sets limits below those of the seller, changes and removes them
   // The form is sent twice, and once more with another amount.
   for (const amount of ['300', '300', '200'])
     assert.equal((await send('/portal/limits', { ...form, amount })).headers.get('location'), '/portal?done=limit');
-  await send('/portal/limits', { ...form, meter: '', unit: 'money', amount: '12.50', action: 'notify' });
+  await send('/portal/limits', { ...form, subject: '', unit: 'money', amount: '12.50', action: 'notify' });
   const own = (await controls()).limits.filter(({ setBy }: Body) => setBy === 'customer');
   assert.deepEqual(
     own.map(({ usageMeterSlug, label, unit, amount, action }: Body) => [usageMeterSlug, label, unit, amount, action]),
@@ -153,6 +158,53 @@ test('a customer sets limits below those of the seller, changes and removes them
   await send(`/portal/limits/${left[0].id}/remove`);
   assert.equal((await controls()).limits.length, 3);
   assert.equal((await send('/portal/limits', { ...form, formToken: 'guessed' })).status, 403);
+});
+
+test('a customer limits what its usage draws from a pool, in credits or money, below what its seller allows', async () => {
+  const { externalId, freeId, controls, read, send } = await openPortal();
+  await app.post('/usage-credits', {
+    usageCredit: { customerExternalId: externalId, creditPoolSlug: 'ai', amount: 9 },
+  });
+  await app.put(`/customers/${externalId}/spend-controls`, {
+    spendControls: { limits: [{ creditPoolSlug: 'ai', period: 'day', amount: '2.5' }] },
+  });
+  assert.match(await read('/portal/limits'), new RegExp(`<option value="${pool.id}">AI credits`));
+  const form = { subject: pool.id, unit: 'units', period: 'day', amount: '1.5', action: 'block' };
+  for (const [bad, text] of [
+    [{ unit: 'money' }, 'Choose “Units” for AI credits.'],
+    [{ subject: purse.id }, 'Choose “Money (USD)” for Purse.'],
+    [{ amount: '1.5555' }, 'Enter an amount, such as 50.'],
+    [{ amount: '2.51' }, 'Enter at most 2.5, the limit that'],
+  ] as const) {
+    const answer = await send('/portal/limits', { ...form, ...bad });
+    assert.equal(answer.status, 422, text);
+    assert((await answer.text()).includes(text), text);
+  }
+  // It is sent twice, and then changed.
+  for (const amount of ['1.5', '1.5', '0.5']) await send('/portal/limits', { ...form, amount });
+  await send('/portal/limits', { ...form, subject: purse.id, unit: 'money', period: 'month', amount: '1,250.50' });
+  const own = (await controls()).limits.filter(({ setBy }: Body) => setBy === 'customer');
+  assert.deepEqual(
+    own.map(({ creditPoolSlug, unit, period, amount }: Body) => [creditPoolSlug, unit, period, amount]),
+    [
+      ['ai', 'units', 'day', '0.5'],
+      ['purse', 'units', 'month', '1250.5'],
+    ],
+  );
+  // 500 calls are of the plan.
+  await use(freeId, 1500);
+  const usageEvent = { subscriptionId: freeId, priceSlug: 'call-overage', transactionId: 'one more', amount: 2 };
+  const { status, body } = await app.request('POST', '/usage-events/consume', { usageEvent });
+  assert.deepEqual([status, body.spendLimit?.id], [402, own[0].id]);
+  const shown = section(await read('/portal'), 'limits');
+  assert.match(shown, /AI credits · each day 0\.5 of 0\.5 used Set by you\. Usage stops at the limit\./);
+  assert.match(shown, /Purse · each month \$0\.00 of \$1,250\.50 used/);
+  const change = async (id: string) => (await read(`/portal/limits?change=${id}`)).replaceAll(/\s+/g, ' ');
+  assert.match(await change(own[0].id), new RegExp(`value="${pool.id}" selected`));
+  assert.match(await change(own[1].id), /name="amount"[^>]+value="1250\.50"/);
+  assert.match(await change(own[1].id), /value="money" selected/);
+  await send(`/portal/limits/${own[0].id}/remove`);
+  assert.equal((await controls()).limits.length, 2);
 });
 
 test('an automatic top-up is turned on, buys, and is turned off', async () => {
@@ -230,7 +282,11 @@ test('an automatic top-up of a credit pool takes amounts with decimals, and refi
   );
   assert.match(section(await read('/portal'), 'balances'), /AI credits 30 of 30 left Bought: 30/);
   assert.match(await read('/portal/automatic-top-up'), /name="below"[^>]+value="2\.50"/);
-  assert.equal((await app.get(`/customers/${externalId}/credit-balances`)).creditBalances.at(-1).paid, '30');
+  assert.equal(
+    (await app.get(`/customers/${externalId}/credit-balances`)).creditBalances.find(({ slug }: Body) => slug === 'ai')
+      .paid,
+    '30',
+  );
 });
 
 test('without a payment method nothing is turned on', async () => {
