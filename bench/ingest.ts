@@ -3,7 +3,7 @@ import { connected, emptyUsageEvents, readNumber } from './database.ts';
 import { bookingOfLimit, copiedEventsPerSecond, insertsPerSecond, takingsPerSecond } from './limits.ts';
 import { type LoadFigures, measureBeside, measureLoad } from './load.ts';
 import type { Measured, Row } from './measured.ts';
-import { meterPlan, mixedPlan, models, poolPlan, pricedByModel, pricedPlan, priceSlugs } from './plans.ts';
+import { limitedPlan, meterPlan, mixedPlan, models, poolPlan, pricedByModel, pricedPlan, priceSlugs } from './plans.ts';
 import type { EventSources } from './requests.ts';
 import { ask, type BenchService } from './running.ts';
 import { connectionsOr, olderPartitions, seconds, storedEvents } from './settings.ts';
@@ -144,6 +144,12 @@ async function consumeWithBudgetHot(service: BenchService): Promise<Measured> {
   return consumeOneMeter(service, subscriptionIds, 'one account, two spend limits');
 }
 
+/** The same limits by the features of a plan. */
+async function consumeWithPlanLimitHot(service: BenchService): Promise<Measured> {
+  const { subscriptionIds } = await makePopulation(service, limitedPlan(limits), 1);
+  return consumeOneMeter(service, subscriptionIds, 'one account, two spend limits of its plan');
+}
+
 async function consumeOneMeter(
   service: BenchService,
   subscriptionIds: readonly string[],
@@ -225,4 +231,5 @@ export const ingestRows: Readonly<Record<string, Row>> = {
   'consume-hot': consumeHot,
   'consume-pool-hot': consumePoolHot,
   'consume-with-budget-hot': consumeWithBudgetHot,
+  'consume-with-plan-limit-hot': consumeWithPlanLimitHot,
 };

@@ -47,6 +47,11 @@ export const mixedPlan = {
   products: [freeProduct(meterSlugs.slice(0, 1).map(credits))],
 };
 
+const pooledCredits = {
+  ...{ type: 'usage_credit_grant', slug: 'pool-credits', name: 'Pool', description: '', amount: 1_000_000 },
+  ...{ renewalFrequency: 'every_billing_period', creditPoolSlug: 'pool' },
+};
+
 /** The same without credits of meters. All of them draw from one pool, at a rate that no decimal text tells. */
 export const poolPlan = {
   ...meterPlan,
@@ -61,6 +66,23 @@ export const poolPlan = {
     },
   ],
 };
+
+/** Credits of the meters, and of a pool that they draw from behind these. */
+export const pooledMeterPlan = {
+  ...meterPlan,
+  features: [...meterPlan.features, pooledCredits],
+  products: [freeProduct([...meterPlan.features, pooledCredits])],
+  creditPools: poolPlan.creditPools,
+};
+
+/** A plan with these spend limits beside its credits. */
+export function limitedPlan(limits: readonly { readonly amount: number }[]) {
+  const features = limits.map(({ amount, ...spendLimit }, index) => {
+    return { type: 'spend_limit', slug: `limit-${index}`, name: `Limit ${index}`, description: '', amount, spendLimit };
+  });
+  const given = [...meterPlan.features, ...features];
+  return { ...meterPlan, features: given, products: [freeProduct(given)] };
+}
 
 /** The models that have a price of their own on `pricedMeter`. */
 export const models = numbered('model', 20);

@@ -6,14 +6,23 @@ import { duePlan, duePopulation, tieredUsage } from './due-population.ts';
 import { selectsPerSecond } from './limits.ts';
 import { measureLoad } from './load.ts';
 import type { Measured, Row } from './measured.ts';
-import { featurePlan, featureSlugs, meterPlan } from './plans.ts';
+import { featurePlan, featureSlugs, meterPlan, pooledMeterPlan } from './plans.ts';
 import { ask, type BenchService } from './running.ts';
 import { connectionsOr, exportedLines, seconds } from './settings.ts';
 
-async function usageBalances(service: BenchService): Promise<Measured> {
-  const { externalIds } = await makePopulation(service, meterPlan, 1_000);
+function usageBalances(service: BenchService): Promise<Measured> {
+  return balancesOf(service, meterPlan, 'usage-balances');
+}
+
+/** The balances of three meters and of a credit pool. */
+function creditBalances(service: BenchService): Promise<Measured> {
+  return balancesOf(service, pooledMeterPlan, 'credit-balances');
+}
+
+async function balancesOf(service: BenchService, plan: object, read: string): Promise<Measured> {
+  const { externalIds } = await makePopulation(service, plan, 1_000);
   const connections = connectionsOr(64);
-  const paths = externalIds.map((externalId) => `/customers/${externalId}/usage-balances`);
+  const paths = externalIds.map((externalId) => `/customers/${externalId}/${read}`);
   const clients = 16;
   const load = { connections, seconds, requests: { kind: 'get', paths } } as const;
   const figures = await measureLoad(service, load, () => selectsPerSecond(service.databaseUrl, clients));
@@ -160,6 +169,7 @@ async function download({ address, key }: BenchService, path: string, taken: { b
 
 export const readRows: Readonly<Record<string, Row>> = {
   'usage-balances': usageBalances,
+  'credit-balances': creditBalances,
   'entitlements-check': entitlementsRow('at once'),
   'entitlements-check-in-turn': entitlementsRow('one after the other'),
   'price-quotes': quotes,
