@@ -43,11 +43,11 @@ body { margin: 0; font: 400 15px/1.55 Inter, system-ui, -apple-system, 'Segoe UI
 .page.wide { max-width: 68rem; }
 .columns { display: grid; grid-template-columns: minmax(0, 1fr); gap: 0 1.25rem; }
 @media (min-width: 56rem) { .columns { grid-template-columns: minmax(0, 1.6fr) minmax(0, 1fr); align-items: start; } .page { padding-top: 2.5rem; } }
-.brand { display: flex; flex-wrap: wrap; align-items: center; gap: .625rem; font-weight: 600; margin-bottom: 1.75rem; min-height: 2rem; }
+.brand { display: flex; flex-wrap: wrap; align-items: center; gap: .625rem 1rem; font-weight: 600; margin-bottom: 1.75rem; min-height: 2rem; }
 .brand img { max-height: 2.25rem; max-width: 11rem; display: block; }
 .brand img.icon { width: 2rem; height: 2rem; border-radius: .375rem; }
 .brand .test, .brand .tools { margin-inline-start: auto; }
-.brand .test + .tools { margin-inline-start: .5rem; }
+.brand .test + .tools { margin-inline-start: 0; }
 .tools { display: flex; flex-wrap: wrap; gap: .5rem 1rem; align-items: center; font-weight: 400; font-size: .875rem; }
 h1 { font-size: 1.5rem; font-weight: 600; line-height: 1.25; letter-spacing: -.018em; margin: 0 0 1rem; text-wrap: balance; }
 .side h1 { font-size: 1.0625rem; letter-spacing: -.005em; color: var(--soft); margin: 0 0 .25rem; }

@@ -146,6 +146,27 @@ test('an order and a portal read in eight languages, each with the placeholders 
   }
 });
 
+test('a button is announced in eight languages with the words that it shows', () => {
+  for (const language of ['en', 'de', 'es', 'fr', 'it', 'ja', 'nl', 'pt'] as const) {
+    const { portal, limits, checkout } = wordingOf(language).words;
+    const pairs = [
+      [portal.release, portal.releaseName],
+      [portal.makeDefault, portal.makeDefaultOf],
+      [portal.remove, portal.removeOf],
+      [portal.remove, portal.removeAddOnOf],
+      [portal.remove, limits.removeOf],
+      [limits.change, limits.changeOf],
+      [portal.buy, portal.buyOf],
+      [portal.choose, portal.chooseOf],
+      [portal.add, portal.addOf],
+      [checkout.pay, portal.payInvoice],
+      ['PDF', portal.invoicePdf],
+    ] as const;
+    for (const [shown, announced] of pairs)
+      assert.ok(announced.toLowerCase().includes(shown.toLowerCase()), `${language}: ${announced}`);
+  }
+});
+
 test('an address that would run as a script is none', () => {
   assert.equal(safeAddress('https://shop.example/thanks?a=1'), 'https://shop.example/thanks?a=1');
   assert.equal(safeAddress('shop://thanks'), 'shop://thanks');

@@ -57,7 +57,7 @@ ${faces}
   .status { display: inline-block; border: 1px solid var(--line); border-radius: 99px; padding: .05rem .65rem; font-size: .8rem; margin-top: .4rem; }
   .parties { display: flex; flex-wrap: wrap; gap: 1.5rem 2rem; margin-top: 2rem; }
   .parties > div { flex: 1 1 9rem; }
-  .parties p:first-of-type { font-weight: 600; }
+  .parties p { word-break: keep-all; } .parties p:first-of-type { font-weight: 600; }
   dl { flex: 1.6 1 19rem; margin: 0; display: grid; grid-template-columns: fit-content(60%) 1fr; gap: 0 1rem; align-content: start; }
   dt { color: var(--soft); overflow-wrap: break-word; }
   dd { margin: 0; text-align: right; }
@@ -79,11 +79,12 @@ ${faces}
   .pay svg { width: 5.5rem; height: 5.5rem; flex: none; }
   .pay a { display: inline-block; margin-top: .5rem; background: var(--color); color: #fff; border-radius: 6px; padding: .4rem .9rem; font-weight: 600; text-decoration: none; }
   .small { font-size: .9em; }
-  .narrow { margin-top: .25rem; } .narrow td { padding-block: .3rem; } th.amount { white-space: normal; }
+  .narrow { margin-top: .25rem; } .narrow td { padding-block: .3rem; } th.amount { white-space: normal; } .lineitems th.amount { white-space: nowrap; }
   .lines { white-space: pre-line; }
   footer { margin-top: 2.5rem; border-top: 1px solid var(--line); padding-top: 1rem; font-size: .8rem; color: var(--soft); text-align: center; white-space: pre-line; }
   @media (max-width: 36rem) { body { padding: 0; } main { border-radius: 0; padding: 1.5rem 1rem; } header { display: block; } header > div:last-child { text-align: left; margin-top: 1.25rem; } dl { flex-basis: 100%; } .lineitems .price, .lineitems .quantity { display: none; } }
-  @media print { body { background: none; padding: 0; } main { max-width: none; padding: 0; border-radius: 0; } tr, .pay { break-inside: avoid; } .annex { break-before: page; } }
+  @media print { body { background: none; padding: 0; } main { max-width: none; padding: 1.25rem 0 0; border-radius: 0; } tr, .pay, .sums { break-inside: avoid; } h2 { break-after: avoid; } .annex { break-before: page; } }
+  @page { margin: 16mm 14mm; @bottom-center { content: counter(page) ' / ' counter(pages); font: 8pt ${documentFamily}, sans-serif; color: #667085; } }
 `;
 
 /** Renders a document as one printable HTML page without external resources, a line a step. `faces` are its typefaces. */

@@ -56,6 +56,7 @@ type DocumentText =
   | 'pay'
   | 'scan'
   | 'openPage'
+  | 'byTransfer'
   | 'memo'
   | 'reason'
   | 'page'
@@ -108,6 +109,7 @@ export const documentTexts: Readonly<Record<Language, DocumentTexts>> = {
     pay: 'Pay online',
     scan: 'Scan the code, or open the page to pay:',
     openPage: 'Open the payment page',
+    byTransfer: 'Pay by bank transfer',
     memo: 'Memo',
     reason: 'Reason',
     page: 'Page {page} of {pages}',
@@ -170,6 +172,7 @@ export const documentTexts: Readonly<Record<Language, DocumentTexts>> = {
     pay: 'Online bezahlen',
     scan: 'Scannen Sie den Code oder öffnen Sie die Zahlungsseite:',
     openPage: 'Zahlungsseite öffnen',
+    byTransfer: 'Per Überweisung bezahlen',
     memo: 'Anmerkung',
     reason: 'Grund',
     page: 'Seite {page} von {pages}',
@@ -200,12 +203,12 @@ export const documentTexts: Readonly<Record<Language, DocumentTexts>> = {
     creditNote: 'Factura rectificativa',
     receipt: 'Recibo',
     invoiceNumber: 'Número de factura',
-    invoiceDate: 'Fecha de expedición',
+    invoiceDate: 'Fecha de la factura',
     dueDate: 'Vencimiento',
     billingPeriod: 'Periodo de facturación',
     purchaseOrder: 'Número de pedido',
     creditNoteNumber: 'Número de rectificativa',
-    creditNoteDate: 'Fecha de expedición',
+    creditNoteDate: 'Fecha de la rectificativa',
     from: 'Emisor',
     to: 'Cliente',
     description: 'Descripción',
@@ -232,6 +235,7 @@ export const documentTexts: Readonly<Record<Language, DocumentTexts>> = {
     pay: 'Pagar en línea',
     scan: 'Escanee el código o abra la página de pago:',
     openPage: 'Abrir la página de pago',
+    byTransfer: 'Pagar por transferencia',
     memo: 'Observaciones',
     reason: 'Motivo',
     page: 'Página {page} de {pages}',
@@ -294,6 +298,7 @@ export const documentTexts: Readonly<Record<Language, DocumentTexts>> = {
     pay: 'Payer en ligne',
     scan: 'Scannez le code ou ouvrez la page de paiement :',
     openPage: 'Ouvrir la page de paiement',
+    byTransfer: 'Payer par virement',
     memo: 'Remarque',
     reason: 'Motif',
     page: 'Page {page} sur {pages}',
@@ -356,6 +361,7 @@ export const documentTexts: Readonly<Record<Language, DocumentTexts>> = {
     pay: 'Paga online',
     scan: 'Scansioni il codice o apra la pagina di pagamento:',
     openPage: 'Apri la pagina di pagamento',
+    byTransfer: 'Paga con bonifico',
     memo: 'Note',
     reason: 'Motivo',
     page: 'Pagina {page} di {pages}',
@@ -418,6 +424,7 @@ export const documentTexts: Readonly<Record<Language, DocumentTexts>> = {
     pay: 'オンラインでお支払い',
     scan: 'コードを読み取るか、お支払いページを開いてください。',
     openPage: 'お支払いページを開く',
+    byTransfer: '銀行振込でお支払い',
     memo: '備考',
     reason: '理由',
     page: '{page} / {pages} ページ',
@@ -480,6 +487,7 @@ export const documentTexts: Readonly<Record<Language, DocumentTexts>> = {
     pay: 'Online betalen',
     scan: 'Scan de code of open de betaalpagina:',
     openPage: 'Betaalpagina openen',
+    byTransfer: 'Betalen via overschrijving',
     memo: 'Opmerking',
     reason: 'Reden',
     page: 'Pagina {page} van {pages}',
@@ -542,6 +550,7 @@ export const documentTexts: Readonly<Record<Language, DocumentTexts>> = {
     pay: 'Pagar online',
     scan: 'Leia o código ou abra a página de pagamento:',
     openPage: 'Abrir a página de pagamento',
+    byTransfer: 'Pagar por transferência bancária',
     memo: 'Observações',
     reason: 'Motivo',
     page: 'Página {page} de {pages}',

@@ -127,7 +127,7 @@ export function* invoiceDocument(
       isAsked && payLink !== null
         ? { heading: texts.pay, text: texts.scan, action: texts.openPage, link: payLink }
         : null,
-    notes: [...noteOf('', instructions), ...noteOf(texts.memo, memo), ...noteOf('', footer)],
+    notes: [...noteOf(texts.byTransfer, instructions), ...noteOf(texts.memo, memo), ...noteOf('', footer)],
     annex: usageTables(invoice.usage ?? [], language),
     pageText: texts.page,
   };

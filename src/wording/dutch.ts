@@ -321,7 +321,7 @@ export const nl: Words = {
     invoices: 'Facturen',
     noInvoices: 'Nog geen facturen.',
     invoicePdf: 'Factuur {number} als pdf',
-    payInvoice: '{amount} van factuur {number} betalen',
+    payInvoice: '{amount} betalen, factuur {number}',
     notPaid: 'Niet betaald',
     currentPlan: 'Huidig abonnement: {plan}',
     current: 'Huidig abonnement',

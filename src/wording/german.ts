@@ -327,7 +327,7 @@ export const de: Words = {
     invoices: 'Rechnungen',
     noInvoices: 'Noch keine Rechnungen.',
     invoicePdf: 'Rechnung {number} als PDF',
-    payInvoice: '{amount} der Rechnung {number} bezahlen',
+    payInvoice: '{amount} bezahlen, Rechnung {number}',
     notPaid: 'Nicht bezahlt',
     currentPlan: 'Aktueller Tarif: {plan}',
     current: 'Aktueller Tarif',

@@ -320,7 +320,7 @@ export const ja: Words = {
     buyOf: '{name} を購入',
     invoices: '請求書',
     noInvoices: '請求書はまだありません。',
-    invoicePdf: '請求書 {number}(PDF)',
+    invoicePdf: '請求書 {number} PDF',
     payInvoice: '請求書 {number} の {amount} を支払う',
     notPaid: '未払い',
     currentPlan: '現在のプラン:{plan}',

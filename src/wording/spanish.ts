@@ -395,7 +395,7 @@ export const es: Words = {
     save: 'Guardar límite',
     change: 'Modificar',
     changeOf: 'Modificar: {name}',
-    removeOf: 'Eliminar: {name}',
+    removeOf: 'Quitar: {name}',
     chooseOne: 'Elija una de las opciones.',
     chooseUnit: 'Elija «{unit}» para {name}.',
     enterUnits: 'Introduzca un número entero a partir de 1.',

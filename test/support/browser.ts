@@ -91,17 +91,23 @@ export interface WindowOptions {
   /** Wide enough for nothing but a small telephone, when absent. */
   readonly width?: number;
   readonly javaScript?: boolean;
+  /** The language that the browser asks for. */
+  readonly locale?: string;
 }
 
 /** A window with cookies of its own. Its pages work without script, so there is none unless a test asks for it. */
-export async function openWindow({ width = 360, javaScript = false }: WindowOptions = {}): Promise<Page> {
+export async function openWindow({
+  width = 360,
+  javaScript = false,
+  locale = 'en-US',
+}: WindowOptions = {}): Promise<Page> {
   browser ??= open();
   const context = await (await browser).newContext({
     viewport: { width, height: 800 },
     javaScriptEnabled: javaScript,
     // Each frame of a motion is painted by the processor.
     reducedMotion: 'reduce',
-    locale: 'en-US',
+    locale,
   });
   const page = await context.newPage();
   page.setDefaultTimeout(30_000);

@@ -281,6 +281,37 @@ const states: Readonly<Record<string, (page: Page) => Promise<unknown>>> = {
   },
 };
 
+/** More to look at, where only pictures are wanted: their parts are among the states above. */
+const drawn: Record<string, (page: Page) => Promise<unknown>> = {
+  'checkout-discount': async (page) => {
+    const { externalId } = await customer();
+    const lines = { priceSlug: 'gold-monthly', quantity: 1, discountCode: 'LAUNCH' };
+    await page.goto((await session({ customerExternalId: externalId, ...lines })).url);
+  },
+  'checkout-tiers': async (page) => {
+    const tiers = [
+      { upTo: 10, unitAmount: '1000' },
+      { upTo: null, unitAmount: '800' },
+    ];
+    const pricing = { model: 'graduated', tiers };
+    await app.post('/products', {
+      product: { name: 'Seats', slug: 'seats', pricingModelId, active: true },
+      price: { ...month, slug: 'seats-monthly', pricing },
+    });
+    await page.goto((await session({ anonymous: true, priceSlug: 'seats-monthly', quantity: 12 })).url);
+  },
+  'portal-trial': async (page) => {
+    const { externalId, customerId } = await customer('pm_card_visa');
+    await plans.subscribe({ customerId, priceId: plans.priceOf('team-monthly').id });
+    await page.goto(await shop.portal(externalId));
+  },
+};
+for (const language of ['de', 'fr', 'ja']) {
+  drawn[`checkout-in-${language}`] = (page) => checkout(page);
+  drawn[`portal-in-${language}`] = (page) => portal(page);
+  drawn[`invoice-in-${language}`] = (page) => invoice(page);
+}
+
 const pictures = process.env.TOLLKEEPER_TEST_PICTURES;
 
 /** Pictures for the eye: on a telephone, a tablet and a desk, in the light and in the dark. */
@@ -296,9 +327,9 @@ async function takePictures(page: Page, name: string): Promise<void> {
   }
 }
 
-for (const [name, open] of Object.entries(states)) {
+for (const [name, open] of Object.entries({ ...states, ...(pictures ? drawn : {}) })) {
   test(`the page ${name} is good to everybody, in the light and in the dark, and fits a small telephone`, async () => {
-    const page = await openWindow();
+    const page = await openWindow({ locale: /-in-(\w+)$/.exec(name)?.[1] ?? 'en-US' });
     await open(page);
     for (const colorScheme of ['light', 'dark'] as const)
       assert.deepEqual(await seriousViolations(page, colorScheme), [], colorScheme);
