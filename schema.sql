@@ -5145,8 +5145,8 @@ CREATE OR REPLACE FUNCTION public.reason_of_invoice(of_environment bigint, of_in
 AS $function$
   select reason from invoices where environment_id = of_environment and id = of_invoice for share
 $function$;
-CREATE OR REPLACE FUNCTION public.record_usage(p_key bytea, p_sufficient text[], p_real_now bigint, p_environment bigint, p_now bigint, p_hour bigint, p_models text[], p_versions bigint[], p_transaction text, p_model text, c_kind text[], c_value text[], c_state text[], e_series bigint[], e_key uuid[], e_id text[], e_transaction text[], e_amount bigint[], e_date bigint[], e_properties json[], e_own_price numeric[], e_label text[], u_account text[], u_revision bigint[], u_price text[], u_period text[], u_series bigint[], u_entry text[], u_units numeric[], u_hour_units numeric[], u_hour_events bigint[], u_upto numeric[], u_of_account numeric[], u_threshold numeric[], u_events numeric[], u_own_amount numeric[], r_series bigint[], r_hour bigint[], r_units numeric[], r_events bigint[], t_subscription text[], d_usage integer[], d_units numeric[], d_pool text[], d_cost numeric[], d_threshold numeric[], d_entry text[], d_pool_entry text[])
- RETURNS void
+CREATE OR REPLACE FUNCTION public.record_usage(p_key bytea, p_sufficient text[], p_real_now bigint, p_environment bigint, p_now bigint, p_hour bigint, p_models text[], p_versions bigint[], p_transaction text, p_model text, c_kind text[], c_value text[], c_state text[], e_series bigint[], e_key uuid[], e_id text[], e_transaction text[], e_amount bigint[], e_date bigint[], e_properties json[], e_own_price numeric[], e_label text[], u_account text[], u_revision bigint[], u_price text[], u_period text[], u_series bigint[], u_entry text[], u_units numeric[], u_hour_units numeric[], u_hour_events bigint[], u_upto numeric[], u_of_account numeric[], u_threshold numeric[], u_events numeric[], u_own_amount numeric[], r_series bigint[], r_hour bigint[], r_units numeric[], r_events bigint[], t_subscription text[], d_usage integer[], d_units numeric[], d_pool text[], d_cost numeric[], d_threshold numeric[], d_entry text[], d_pool_entry text[], p_consumes boolean)
+ RETURNS numeric[]
  LANGUAGE plpgsql
  SET search_path TO 'public', 'pg_temp'
  SET enable_seqscan TO 'off'
@@ -5155,6 +5155,7 @@ AS $function$
 declare
   scope environment_scope := authenticate(p_key, p_real_now, p_sufficient);
   booking bigint := next_usage_booking();
+  balances numeric[];
 begin
   if scope.environment_id is distinct from p_environment or coalesce(scope.clock_now, p_real_now) <> p_now
     or (select count(*) from unnest(p_models, p_versions) as known (id, version)
@@ -5170,6 +5171,14 @@ begin
   then
     raise serialization_failure using message = 'the subscriptions of a customer have changed';
   end if;
+  -- Events of a balance that is used up are not written first: whoever consumes in a loop would leave their remains.
+  if p_consumes and exists (
+    select from unnest(u_account, u_of_account) as u (account, units)
+      join ledger_accounts a on a.environment_id = p_environment and a.id = u.account
+     where balance_of_account(a, p_now) < u.units)
+  then
+    raise exception using errcode = 'TK003', message = 'a balance does not cover the usage';
+  end if;
   -- In the order of their keys: batches that store the same events wait for one another in one direction.
   insert into usage_events (environment_id, booking, series_id, transaction_key, id, transaction_id, amount, usage_date, properties,
          own_price, label, created_at)
@@ -5184,6 +5193,16 @@ begin
   then
     raise exception using errcode = 'TK001', message = 'a balance falls below its threshold';
   end if;
+  -- The accounts are locked now, so another batch may have used the balance in between.
+  if p_consumes then
+    select array_agg(balance_of_account(a, p_now) order by u.position) into balances
+      from unnest(u_account) with ordinality as u (account, position)
+      join ledger_accounts a on a.environment_id = p_environment and a.id = u.account;
+    if 0 > any (balances) then
+      raise exception using errcode = 'TK003', message = 'a balance does not cover the usage';
+    end if;
+  end if;
+  return balances;
 end $function$;
 CREATE OR REPLACE FUNCTION public.records_by_search(wanted text, at_most integer)
  RETURNS TABLE(type text, id text)

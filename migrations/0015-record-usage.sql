@@ -603,7 +603,9 @@ end $$;
 --   unique_violation       where an event is stored already (usage_events_transaction_unique)
 --   TK001                  where a balance falls below its threshold: the event that tells it is written by the caller
 --   TK002                  where it would have to wait for an account out of their order
+--   TK003                  where p_consumes, and a balance does not cover all its usage
 -- and then the caller records the batch in a transaction of its own. A wait in their order that takes too long is lock_not_available.
+-- Where p_consumes, returns the balance that each usage leaves on its account, all usages of the batch counted. Else null.
 create function record_usage(p_key bytea, p_sufficient text[], p_real_now bigint, p_environment bigint, p_now bigint, p_hour bigint,
   p_models text[], p_versions bigint[], p_transaction text, p_model text, c_kind text[], c_value text[], c_state text[],
   e_series bigint[], e_key uuid[], e_id text[], e_transaction text[], e_amount bigint[], e_date bigint[], e_properties json[],
@@ -612,11 +614,13 @@ create function record_usage(p_key bytea, p_sufficient text[], p_real_now bigint
   u_hour_units numeric[], u_hour_events bigint[], u_upto numeric[], u_of_account numeric[],
   u_threshold numeric[], u_events numeric[], u_own_amount numeric[],
   r_series bigint[], r_hour bigint[], r_units numeric[], r_events bigint[], t_subscription text[],
-  d_usage integer[], d_units numeric[], d_pool text[], d_cost numeric[], d_threshold numeric[], d_entry text[], d_pool_entry text[]) returns void
+  d_usage integer[], d_units numeric[], d_pool text[], d_cost numeric[], d_threshold numeric[], d_entry text[], d_pool_entry text[],
+  p_consumes boolean) returns numeric[]
   language plpgsql volatile set search_path from current set enable_seqscan = off set plan_cache_mode = force_generic_plan as $$
 declare
   scope environment_scope := authenticate(p_key, p_real_now, p_sufficient);
   booking bigint := next_usage_booking();
+  balances numeric[];
 begin
   if scope.environment_id is distinct from p_environment or coalesce(scope.clock_now, p_real_now) <> p_now
     or (select count(*) from unnest(p_models, p_versions) as known (id, version)
@@ -632,6 +636,14 @@ begin
   then
     raise serialization_failure using message = 'the subscriptions of a customer have changed';
   end if;
+  -- Events of a balance that is used up are not written first: whoever consumes in a loop would leave their remains.
+  if p_consumes and exists (
+    select from unnest(u_account, u_of_account) as u (account, units)
+      join ledger_accounts a on a.environment_id = p_environment and a.id = u.account
+     where balance_of_account(a, p_now) < u.units)
+  then
+    raise exception using errcode = 'TK003', message = 'a balance does not cover the usage';
+  end if;
   -- In the order of their keys: batches that store the same events wait for one another in one direction.
   insert into usage_events (environment_id, booking, series_id, transaction_key, id, transaction_id, amount, usage_date, properties,
          own_price, label, created_at)
@@ -646,4 +658,14 @@ begin
   then
     raise exception using errcode = 'TK001', message = 'a balance falls below its threshold';
   end if;
+  -- The accounts are locked now, so another batch may have used the balance in between.
+  if p_consumes then
+    select array_agg(balance_of_account(a, p_now) order by u.position) into balances
+      from unnest(u_account) with ordinality as u (account, position)
+      join ledger_accounts a on a.environment_id = p_environment and a.id = u.account;
+    if 0 > any (balances) then
+      raise exception using errcode = 'TK003', message = 'a balance does not cover the usage';
+    end if;
+  end if;
+  return balances;
 end $$;

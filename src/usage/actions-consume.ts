@@ -1,12 +1,13 @@
 import type { PriceDraws } from '../credit-pools/actions-draws.ts';
 import { RunAgain, type Work } from '../database/work.ts';
-import { type BatchedOperation, PartialRejection } from '../jobs/batcher.ts';
+import { type Batch, type BatchedOperation, PartialRejection } from '../jobs/batcher.ts';
 import { Problem } from '../kernel/problem.ts';
 import { type Access, accessOf } from '../organizations/setting.ts';
 import { pooledShare, unitsPaidBy } from '../rating/pool-units.ts';
 import { takeUsage } from '../rating/spending.ts';
 import type { Budgets } from '../spend-controls/actions-count.ts';
 import {
+  bookAtOnce,
   bookEvents,
   budgetsOf,
   countedOf,
@@ -34,6 +35,7 @@ import {
   accessRefusal,
   countsDistinct,
   type Draft,
+  type Drafted,
   draftsOf,
   insufficientBalance,
   seriesOf,
@@ -52,8 +54,31 @@ export function consumeUsage(catchUp: CatchUp): BatchedOperation<UsageRequest, U
   return {
     name: 'consume',
     ...usageBatches,
+    answerAtOnce: consumeAtOnce,
     answer: (work, requests, cache) => consume(work, requests, { catchUp, cache }),
   };
+}
+
+/** The usual case, in one statement: the balances cover the whole batch. Null: the batch needs a transaction. */
+async function consumeAtOnce(batch: Batch<UsageRequest, UsageCache>): Promise<(UsageAnswer | Problem)[] | null> {
+  const done = await bookAtOnce(batch, { consumes: true });
+  return done === null ? null : answersOf(done.drafted, new Map(done.balances));
+}
+
+/** The answers of a batch, each with the balances after it. `balances` are those after the last. */
+function answersOf(drafted: readonly Drafted[], balances: Map<string, bigint>): (UsageAnswer | Problem)[] {
+  const answers = drafted.toReversed().map(({ drafts }) => {
+    if (drafts instanceof Problem) return drafts;
+    const told = drafts.toReversed().map((draft) => {
+      const { ledgerAccountId } = seriesOf(draft);
+      const { subscriptionId, usageMeterId, amount } = draft.event;
+      const availableBalance = balances.get(ledgerAccountId) ?? 0n;
+      balances.set(ledgerAccountId, availableBalance + BigInt(amount));
+      return { subscriptionId, usageMeterId, availableBalance };
+    });
+    return { events: drafts.map(({ event }) => event), balances: told.reverse() };
+  });
+  return answers.reverse();
 }
 
 async function consume(

@@ -83,11 +83,20 @@ export function recordUsage(catchUp: CatchUp): BatchedOperation<UsageRequest, Us
   };
 }
 
+/** The events of a batch, and the balances that they leave where they consume. */
+interface DoneAtOnce {
+  readonly drafted: readonly Drafted[];
+  readonly balances: store.BalancesLeft;
+}
+
 /**
  * The usual case: everything that the events refer to is known to this process, and the events are new. One statement
  * compares what is known, and stores and books the events. Null: the batch needs a transaction.
  */
-async function recordAtOnce({ database, entry, requests, cache }: Batch<UsageRequest, UsageCache>) {
+export async function bookAtOnce(
+  { database, entry, requests, cache }: Batch<UsageRequest, UsageCache>,
+  { consumes }: { readonly consumes: boolean },
+): Promise<DoneAtOnce | null> {
   const scope = await cache.scopeOf(database, entry);
   if (scope === null) return null;
   const realNow = Date.now();
@@ -97,16 +106,27 @@ async function recordAtOnce({ database, entry, requests, cache }: Batch<UsageReq
   if (drafted === null) return null;
   const drafts = draftsOf(drafted);
   if (drafts.length === 0 || drafts.some((draft) => needsTransaction(draft, cache))) return null;
+  if (consumes && !drafts.every(isConsumedAtOnce)) return null;
   const sums = sumUp(drafts, () => true, now);
-  if (await store.recordAtOnce(database, { entry, scope, realNow, now }, drafts, sums))
-    return drafted.map((each) => answerOf(each));
+  const balances = await store.recordAtOnce(database, { entry, scope, realNow, now }, drafts, { sums, consumes });
+  if (balances !== null) return { drafted, balances };
   cache.forget(entry, scope, drafts);
   return null;
+}
+
+async function recordAtOnce(batch: Batch<UsageRequest, UsageCache>) {
+  const done = await bookAtOnce(batch, { consumes: false });
+  return done === null ? null : done.drafted.map((each) => answerOf(each));
 }
 
 function needsTransaction(draft: Draft, cache: UsageCache): boolean {
   if (isAtPrice(draft.poolRate) && cache.hasPool(draft.event.customerId)) return true;
   return countsDistinct(draft) || isMeasured(draft) || isLimited(draft);
+}
+
+/** Whether the balance of its account alone decides: no credit pool may pay, and no setting takes the access of debtors. */
+function isConsumedAtOnce({ event, poolRate, subscription }: Draft): boolean {
+  return event.amount > 0 && poolRate === null && subscription.arrears === 'none';
 }
 
 /** The general case, in a transaction that is open. */

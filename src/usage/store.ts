@@ -381,34 +381,41 @@ function customerArrays(drafts: readonly Draft[]): RawBuilder<unknown> {
 }
 
 /** The SQLSTATEs by which `record_usage` asks for a transaction in its place. */
-const needsTransaction = new Set(['40001', '40P01', '23505', 'TK001', 'TK002']);
+const needsTransaction = new Set(['40001', '40P01', '23505', 'TK001', 'TK002', 'TK003']);
+
+/** The balance that a batch leaves on each account that it consumes from. Empty where nothing is consumed. */
+export type BalancesLeft = ReadonlyMap<string, bigint>;
 
 /**
- * Stores and books new events of an API key: one statement, which is a transaction by itself. False where something that
+ * Stores and books new events of an API key: one statement, which is a transaction by itself. Null where something that
  * was read before has changed, an event is there already, or a balance falls below its threshold: nothing is stored then.
+ * The same holds where `consumes` and a balance does not cover all its usage.
  */
 export async function recordAtOnce(
   database: Database,
   { entry, scope, realNow, now }: { entry: KeyEntry; scope: KeyScope; realNow: Instant; now: Instant },
   drafts: readonly Draft[],
-  sums: readonly UsageSum[],
-): Promise<boolean> {
+  { sums, consumes }: { readonly sums: readonly UsageSum[]; readonly consumes: boolean },
+): Promise<BalancesLeft | null> {
   const { environmentId } = scope;
   const models = [
     ...new Map(sums.map(({ draft: { subscription } }) => [subscription.pricingModelId, subscription.catalogVersion])),
   ];
   const events = await eventArrays(environmentId, drafts);
+  const order = orderOf(sums, now);
   try {
-    await sql`
+    const { rows } = await sql<{ balances: string[] | null }>`
       select record_usage(${entry.apiKeyHash}, ${entry.sufficient}::text[], ${realNow}, ${environmentId}, ${now}, ${hourOf(now)},
         ${idColumn(models, ([id]) => id)}::text[], ${idColumn(models, ([, version]) => version)}::bigint[],
         ${newId('ledgerTransaction')}, ${sums[0]?.draft.event.pricingModelId},
-        ${customerArrays(drafts)}, ${events}, ${bookingArrays(orderOf(sums, now), true)})`.execute(
+        ${customerArrays(drafts)}, ${events}, ${bookingArrays(order, true)}, ${consumes})::text[] as balances`.execute(
       database.withoutPlugins(),
     );
-    return true;
+    const balances = rows[0]?.balances;
+    if (!balances) return new Map();
+    return new Map(order.usages.map(({ draft }, at) => [seriesOf(draft).ledgerAccountId, BigInt(balances[at] ?? 0)]));
   } catch (error) {
-    if (needsTransaction.has(String((error as { code?: unknown }).code))) return false;
+    if (needsTransaction.has(String((error as { code?: unknown }).code))) return null;
     throw error;
   }
 }

@@ -267,6 +267,32 @@ test('usage of customers whose subscriptions are cached is one statement, unless
   assert(refused instanceof Problem && refused.problem === 'severalCurrentSubscriptions');
 });
 
+test('consumption that the balance covers is one statement, and tells each request what it left', async () => {
+  const world = await insertFixture(app);
+  await grant(world, 20n, 2);
+  const cache = consuming.createCache();
+  const entry = { apiKeyHash: hashApiKey(app.testKey), sufficient: null };
+  const requests = (amounts: readonly number[]) =>
+    amounts.map((amount) => ({ kind: 'consume' as const, events: [event(world, { amount })], pathOf }));
+  const atOnce = (amounts: readonly number[]) =>
+    consuming.answerAtOnce?.({ database: app.database, entry, requests: requests(amounts), cache });
+  const inTransaction = (amounts: readonly number[]) =>
+    app.inEnvironment((work) => consuming.answer(work, requests(amounts), cache));
+  const leftBy = (answers: Awaited<ReturnType<typeof inTransaction>> | null | undefined) =>
+    answers?.map((answer) => (answer instanceof Problem ? answer.problem : answer.balances[0]?.availableBalance));
+  const cacheSeries = () => inTransaction([1]);
+  await cacheSeries();
+  await cacheSeries();
+  // Of 20 credits 18 are left, the first 8 of one grant.
+  assert.deepEqual(leftBy(await atOnce([3, 4])), [15n, 11n]);
+  assert.deepEqual(leftBy(await atOnce([2, 5])), [9n, 4n]);
+  // 3 of 4 and then 2 of 1: a transaction decides each.
+  assert.equal(await atOnce([3, 2]), null);
+  assert.deepEqual(leftBy(await inTransaction([3, 2])), [1n, 'insufficientBalance']);
+  assert.deepEqual(leftBy(await atOnce([1])), [0n]);
+  assert.equal(await atOnce([1]), null);
+});
+
 /** A connection that notes the statements sent over it, and how many `act` sends in a unit of work. */
 function countingDatabase() {
   let statements: string[] = [];
