@@ -4,7 +4,7 @@ import { type Question, read } from '../api.ts';
 import { CustomerName, CustomerNames } from './customer-name.tsx';
 import { words } from './format.ts';
 import { type Column, type PageOfRecords, Records } from './records.tsx';
-import { Money, Status, When } from './shown.tsx';
+import { DocumentNumber, Money, Status, When } from './shown.tsx';
 
 const customer = <Row extends { readonly customerId: string }>(): Column<Row> => ({
   title: 'Customer',
@@ -12,8 +12,11 @@ const customer = <Row extends { readonly customerId: string }>(): Column<Row> =>
 });
 
 export const invoiceColumns: readonly Column<Invoice>[] = [
-  { title: 'Number', cell: ({ invoiceNumber }) => invoiceNumber ?? 'Draft' },
-  { title: 'Status', cell: ({ status }) => <Status of={status} /> },
+  {
+    title: 'Number',
+    cell: ({ invoiceNumber, status }) => <DocumentNumber number={invoiceNumber ?? 'Draft'} status={status} />,
+  },
+  { title: 'Status', cell: ({ status }) => <Status of={status} />, from: 'xs' },
   { title: 'Date', cell: ({ invoiceDate }) => <When at={invoiceDate} />, from: 'sm' },
   { title: 'Due', cell: ({ dueDate }) => <When at={dueDate} />, from: 'lg' },
   {
@@ -53,8 +56,11 @@ export const subscriptionColumns: readonly Column<Subscription>[] = [
 ];
 
 export const creditNoteColumns: readonly Column<CreditNote>[] = [
-  { title: 'Number', cell: ({ creditNoteNumber }) => creditNoteNumber },
-  { title: 'Status', cell: ({ status }) => <Status of={status} /> },
+  {
+    title: 'Number',
+    cell: ({ creditNoteNumber, status }) => <DocumentNumber number={creditNoteNumber} status={status} />,
+  },
+  { title: 'Status', cell: ({ status }) => <Status of={status} />, from: 'xs' },
   { title: 'Settled by', cell: ({ settle }) => words(settle), from: 'md' },
   { title: 'Reason', cell: ({ reason }) => reason ?? '', from: 'lg' },
   { title: 'Date', cell: ({ createdAt }) => <When at={createdAt} />, from: 'sm' },

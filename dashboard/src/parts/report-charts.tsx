@@ -2,6 +2,9 @@ import '@mantine/charts/styles.css';
 import { BarChart, LineChart } from '@mantine/charts';
 import { monthText } from './format.ts';
 
+/** A window without room for each text shows every second, or every third, and not those that happen to fit. */
+export const evenTexts = { interval: 'equidistantPreserveStart' } as const;
+
 interface Series {
   readonly name: string;
   readonly label: string;
@@ -27,6 +30,7 @@ export function ReportChart({ title, points, series, text, axis, as = 'bars' }: 
     dataKey: 'month',
     series: [...series],
     valueFormatter: text,
+    xAxisProps: evenTexts,
     yAxisProps: { width: 64, tickFormatter: axis },
     gridAxis: 'x' as const,
     withLegend: series.length > 1,

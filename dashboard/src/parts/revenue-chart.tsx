@@ -2,6 +2,7 @@ import '@mantine/charts/styles.css';
 import { AreaChart, BarChart } from '@mantine/charts';
 import type { MrrReport } from '../../../client/src/generated-entry.ts';
 import { moneyText, monthText, shortMoneyText } from './format.ts';
+import { evenTexts } from './report-charts.tsx';
 
 type Points = MrrReport['groups'][number]['points'];
 
@@ -26,6 +27,7 @@ export function RevenueChart({ points, currency }: RevenueChartProps) {
     data,
     dataKey: 'month',
     valueFormatter: (amount: number) => moneyText(amount, currency),
+    xAxisProps: evenTexts,
     yAxisProps: { width: 64, tickFormatter: (amount: number) => shortMoneyText(amount, currency) },
     gridAxis: 'x' as const,
   };

@@ -1,4 +1,4 @@
-import { Anchor, Badge, CopyButton, Group, Text, Tooltip, UnstyledButton } from '@mantine/core';
+import { Anchor, Badge, Box, CopyButton, Group, Text, Tooltip, UnstyledButton } from '@mantine/core';
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { dateText, instantText, moneyText, words } from './format.ts';
@@ -74,6 +74,21 @@ export function Status({ of }: { readonly of: string }) {
     >
       {words(of)}
     </Badge>
+  );
+}
+
+// A seller's longer ones may break, because a telephone has no room for them.
+const longestUnbroken = 18;
+
+/** The number of a document on one line. A telephone has the status below it, in place of a column. */
+export function DocumentNumber({ number, status }: { readonly number: string; readonly status: string }) {
+  return (
+    <>
+      <span className={number.length > longestUnbroken ? undefined : 'unbroken'}>{number}</span>
+      <Box component="span" display="block" hiddenFrom="xs">
+        <Status of={status} />
+      </Box>
+    </>
   );
 }
 

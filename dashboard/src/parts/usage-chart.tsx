@@ -1,6 +1,7 @@
 import '@mantine/charts/styles.css';
 import { BarChart } from '@mantine/charts';
 import { countText, shortCountText } from './format.ts';
+import { evenTexts } from './report-charts.tsx';
 
 interface UsageChartProps {
   readonly groups: readonly { readonly start: number; readonly units: number }[];
@@ -21,6 +22,7 @@ export function UsageChart({ groups, isHourly }: UsageChartProps) {
         dataKey="time"
         series={[{ name: 'units', label: 'Units', color: 'toll.6' }]}
         valueFormatter={countText}
+        xAxisProps={evenTexts}
         yAxisProps={{ width: 64, tickFormatter: shortCountText }}
         barProps={{ maxBarSize: 28 }}
         gridAxis="x"
