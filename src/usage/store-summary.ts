@@ -126,12 +126,12 @@ export function sumByProperty(
 }
 
 async function ranked(work: Work, parts: readonly RawBuilder<unknown>[], most: number): Promise<RankedSums[]> {
+  const order = sql`order by units desc, events desc, key collate "C"`;
   const { rows } = await sql<RankedSums>`
     with grouped as materialized (
       select key, sum(units) as units, sum(events)::bigint as events from (${sql.join(parts, sql` union all `)}) counted group by key
     ), ranked as materialized (
-      select *, row_number() over () as place
-        from (select * from grouped order by units desc, events desc, key collate "C" limit ${most}) sorted
+      select *, row_number() over (${order}) as place from (select * from grouped ${order} limit ${most}) first
     )
     select place, key, units, events, null::bigint as other from ranked
     union all
