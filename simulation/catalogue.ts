@@ -206,6 +206,12 @@ export interface Pack {
   readonly calls: number;
   readonly pool: string;
   readonly credits: number;
+  /** After this its credits of a pool end, and what is left rolls over into the next purchase. Absent: never. */
+  readonly lasts?: {
+    readonly unit: 'week' | 'month';
+    readonly count: number;
+    readonly rollover: { readonly maximum: number; readonly periods: number };
+  };
 }
 export const pack: Pack = { slug: 'pack', unitPrice: 1250, calls: 200, pool: '', credits: 0 };
 export const packs: readonly Pack[] = [
@@ -213,6 +219,14 @@ export const packs: readonly Pack[] = [
   { slug: 'pack-ai', unitPrice: 840, calls: 0, pool: 'ai', credits: 12 },
   { slug: 'pack-money', unitPrice: 333, calls: 0, pool: 'money', credits: 3 },
   { slug: 'pack-both', unitPrice: 1790, calls: 150, pool: 'ai', credits: 5 },
+  {
+    ...{ slug: 'pack-month', unitPrice: 910, calls: 0, pool: 'ai', credits: 14 },
+    lasts: { unit: 'month', count: 1, rollover: { maximum: 6, periods: 2 } },
+  },
+  {
+    ...{ slug: 'pack-weeks', unitPrice: 470, calls: 0, pool: 'money', credits: 4 },
+    lasts: { unit: 'week', count: 2, rollover: { maximum: 3, periods: 1 } },
+  },
 ];
 
 /** The pack that an invoice of a purchase sells. */
@@ -352,10 +366,17 @@ function amountOf({ unitPrice, many }: Plan) {
   return { pricing: { model: 'volume', tiers } };
 }
 
-function featuresOfPack({ slug, calls, pool, credits }: Pack) {
+function featuresOfPack({ slug, calls, pool, credits, lasts }: Pack) {
+  const terms = lasts && {
+    renewalFrequency: 'every_interval',
+    grantInterval: { unit: lasts.unit, count: lasts.count },
+    rolloverMaximum: lasts.rollover.maximum,
+    rolloverPeriods: lasts.rollover.periods,
+  };
   const once = { type: 'usage_credit_grant', description: '', active: true, renewalFrequency: 'once' };
   const ofCalls = { ...once, slug: `${slug}-calls`, name: 'Calls of a pack', usageMeterSlug: meterSlug, amount: calls };
-  const ofPool = { ...once, slug: `${slug}-credits`, name: 'Credits of a pack', creditPoolSlug: pool, amount: credits };
+  const named = { ...once, slug: `${slug}-credits`, name: 'Credits of a pack' };
+  const ofPool = { ...named, creditPoolSlug: pool, amount: credits, ...terms };
   return [...(calls > 0 ? [ofCalls] : []), ...(credits > 0 ? [ofPool] : [])];
 }
 

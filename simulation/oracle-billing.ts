@@ -1,8 +1,8 @@
-import { packOf } from './catalogue.ts';
+import { type Pack, packOf } from './catalogue.ts';
 import { smallestPerUnit } from './catalogue-pools.ts';
 import { meterSlug } from './catalogue-usage.ts';
-import { dayMs, hourMs, least, most, nearest, rounded, total } from './oracle-arithmetic.ts';
-import { give, owedOf } from './oracle-credits.ts';
+import { boundary, dayMs, hourMs, least, most, nearest, rounded, total } from './oracle-arithmetic.ts';
+import { give, hasEnded, inOrderOfUse, liveCredits, owedOf } from './oracle-credits.ts';
 import { type Asked, discountsOf } from './oracle-discounts.ts';
 import { openPlanLimits } from './oracle-limits.ts';
 import { takeMeasured } from './oracle-measured.ts';
@@ -274,7 +274,7 @@ function settle(books: Books, invoice: Invoice, method: Method | null, change: O
   grantAwaited(books, subscription);
   if (invoice.reason === 'purchase') {
     reach(books, 'pack paid', invoice.customer);
-    grantPacks(invoice);
+    grantPacks(books, invoice);
     takeBackPacks(books, invoice);
   }
   if (invoice.reason !== 'subscription_start' || invoice.period === null || isTerminal(subscription)) return;
@@ -283,18 +283,43 @@ function settle(books: Books, invoice: Invoice, method: Method | null, change: O
 }
 
 /**
- * Grants what was bought, without expiry: calls to the subscription that holds credits now, or else to the last one, and
- * credits of a pool to the customer.
+ * Grants what was bought: calls to the subscription that holds credits now, or else to the last one, and credits of a pool,
+ * which may end, to the customer.
  */
-function grantPacks(invoice: Invoice): void {
+function grantPacks(books: Books, invoice: Invoice): void {
   const { customer } = invoice;
   const holder = holderOf(customer) ?? customer.subscriptions.at(-1);
   const of = packOf(invoice);
-  const bought = { expiresAt: null, kind: 'bought', invoice } as const;
+  const bought = { kind: 'bought', invoice } as const;
   const quantity = sumOf(invoice.lines) / of.unitPrice;
-  if (holder !== undefined) give(holder, { ...bought, issued: BigInt(quantity * of.calls) });
-  for (const { slug, credits } of customer.pools)
-    if (slug === of.pool) give({ credits }, { ...bought, issued: BigInt(quantity * of.credits) * smallestPerUnit });
+  if (holder !== undefined) give(holder, { ...bought, expiresAt: null, issued: BigInt(quantity * of.calls) });
+  for (const pool of customer.pools) {
+    if (pool.slug !== of.pool) continue;
+    const earlier = liveCredits(books, pool);
+    const expiresAt = of.lasts === undefined ? null : boundary(books.now, of.lasts, 1);
+    give({ credits: pool.credits }, { ...bought, expiresAt, issued: BigInt(quantity * of.credits) * smallestPerUnit });
+    rollPacksOver(books, of, pool.credits, earlier);
+  }
+}
+
+/** Moves what is left of earlier purchases of a pack into the time of the new one. It rolls over once. */
+function rollPacksOver(books: Books, of: Pack, credits: Credit[], earlier: readonly Credit[]): void {
+  if (of.lasts === undefined) return;
+  const { rollover } = of.lasts;
+  const expiresAt = boundary(books.now, of.lasts, rollover.periods);
+  const same = inOrderOfUse(earlier).filter(({ invoice }) => invoice !== null && packOf(invoice) === of);
+  const hasRolled = ({ from }: Credit) => from !== null;
+  let room = BigInt(rollover.maximum) * smallestPerUnit - total(same.filter(hasRolled), ({ left }) => left);
+  for (const credit of same) {
+    const issued = most(0n, least(room, credit.left));
+    if (hasRolled(credit) || issued === 0n || (credit.expiresAt ?? expiresAt) >= expiresAt) continue;
+    room -= issued;
+    credit.left -= issued;
+    credit.takenBack += issued;
+    const { kind, priority, invoice } = credit;
+    give({ credits }, { issued, expiresAt, kind, priority, invoice, from: books.now });
+    if (invoice !== null) reach(books, 'bought credits rolled over', invoice.customer);
+  }
 }
 
 /** Takes back the refunded share of what was bought, as far as it is neither used nor held. */
@@ -318,7 +343,8 @@ function takeBackFrom(books: Books, invoice: Invoice, accounts: readonly (Subscr
     BigInt(invoice.total - notedOf(invoice, 'offset')),
   );
   for (const { account, credit } of bought) {
-    const free = least(credit.left, beside(books, account) ?? credit.left);
+    const left = hasEnded(credit, books.now) ? 0n : credit.left;
+    const free = least(left, beside(books, account) ?? left);
     const amount = most(0n, least(refunded - takenBack, free));
     credit.left -= amount;
     credit.takenBack += amount;

@@ -405,7 +405,7 @@ export class CreditsOracle {
   private rollPacksOver(name: Pack, expiresAt: number | null): void {
     const earlier = this.live(packs[name].account).filter(({ of }) => of === name);
     let room = packs[name].mostRolled - sum(earlier.map(({ isRolled, left }) => (isRolled ? left : 0)));
-    for (const credit of earlier.filter(({ isRolled }) => !isRolled)) {
+    for (const credit of earlier.filter((each) => !each.isRolled && (each.expiresAt ?? 0) < (expiresAt ?? 0))) {
       const moved = Math.max(0, Math.min(room, credit.left));
       credit.left -= moved;
       room -= moved;
