@@ -2763,7 +2763,7 @@ CREATE OR REPLACE FUNCTION public.announce_deliveries(environment_id bigint, web
  RETURNS void
  LANGUAGE sql
 BEGIN ATOMIC
- SELECT pg_notify('webhook_deliveries'::text, ((environment_id || ' '::text) || webhook_id)) AS pg_notify;
+ SELECT pg_notify((("current_schema"())::text || '.webhook_deliveries'::text), ((environment_id || ' '::text) || webhook_id)) AS pg_notify;
 END;
 CREATE OR REPLACE FUNCTION public.archive_usage_partition(n integer, p_file text, p_bytes bigint, p_sha256 text, p_now bigint)
  RETURNS void
@@ -4486,7 +4486,7 @@ CREATE OR REPLACE FUNCTION public.lock_usage_partitions()
  SET search_path TO 'public', 'pg_temp'
 AS $function$
 begin
-  if not pg_try_advisory_xact_lock(7004, 0) then
+  if not pg_try_advisory_xact_lock(7004, hashtext(current_schema())) then
     raise lock_not_available using message = 'the invariants are being checked';
   end if;
   lock table only usage_events in access exclusive mode;
@@ -4770,7 +4770,7 @@ CREATE OR REPLACE FUNCTION public.next_usage_booking()
  LANGUAGE plpgsql
 AS $function$
 begin
-  perform pg_advisory_xact_lock_shared(7007, 0);
+  perform pg_advisory_xact_lock_shared(7007, hashtext(current_schema()));
   return nextval('usage_bookings');
 end $function$;
 CREATE OR REPLACE FUNCTION public.note_discount()
@@ -4799,7 +4799,7 @@ begin
   select environment_id, id, pricing_model_id from customers where environment_id = of_environment and id = of_customer
   on conflict do nothing;
   select * into was from mrr_customers where environment_id = of_environment and customer_id = of_customer for update;
-  perform pg_advisory_xact_lock_shared(7006, of_environment::integer);
+  perform pg_advisory_xact_lock_shared(7006, hashtext(current_schema()) # of_environment::integer);
   moved := greatest(at, was.moved_at, (select max(until_at) from mrr_balances where environment_id = of_environment));
   -- Nothing is left where another transaction has noted it while this one waited.
   with change as materialized (
@@ -4934,7 +4934,7 @@ begin
   if not found then
     raise object_not_in_prerequisite_state using message = 'the next partition is not ready';
   end if;
-  perform pg_advisory_xact_lock(7007, 0);
+  perform pg_advisory_xact_lock(7007, hashtext(current_schema()));
   if partition_of((select last_value from usage_bookings)) < next_number then
     perform setval('usage_bookings', next_number::bigint << 40);
   end if;
@@ -5727,7 +5727,7 @@ begin
   if due is null then
     return 0;
   end if;
-  perform pg_advisory_xact_lock(7006, due::integer);
+  perform pg_advisory_xact_lock(7006, hashtext(current_schema()) # due::integer);
   while taken < at_most loop
     select last.until_at as last_at, month_after(first.occurred_at) as until_at into over
       from environments e

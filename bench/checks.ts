@@ -1,5 +1,5 @@
 import { withScratchPostgres } from '../scripts/scratch-postgres.ts';
-import { createDatabase, createPool } from '../src/database/database.ts';
+import { createDatabase, createPool, defaultSchema } from '../src/database/database.ts';
 import { migrate } from '../src/database/migrate.ts';
 import { invariants } from '../src/invariants/check-invariants.ts';
 import { advanceMark, readMark } from '../src/invariants/store-checks.ts';
@@ -19,8 +19,8 @@ const shortestToldMs = 100;
 
 await withScratchPostgres(
   async (url) => {
-    const pool = createPool({ url, size: 1, as: 'owner' });
-    await migrate(pool);
+    const pool = createPool({ schema: defaultSchema, url, size: 1, as: 'owner' });
+    await migrate(pool, defaultSchema);
     await storeCheckedUsage(url, { events, subscriptions });
     const owner = createDatabase(pool);
     await pool.query(`select set_config('work_mem', '256MB', false), set_config('jit', 'off', false)`);

@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises';
 import process from 'node:process';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createDatabase, createPool } from '../src/database/database.ts';
+import { createDatabase, createPool, defaultSchema } from '../src/database/database.ts';
 import type { Target } from './tenants.ts';
 
 /** The service in a separate process. */
@@ -47,8 +47,8 @@ export async function startService(databaseUrl: string, dataDirectory: string): 
     noteLine(log, line);
   });
   const address = await listening;
-  const ownerPool = createPool({ url: databaseUrl, size: 3, as: 'owner' });
-  const servicePool = createPool({ url: databaseUrl, size: 3, as: 'service' });
+  const ownerPool = createPool({ schema: defaultSchema, url: databaseUrl, size: 3, as: 'owner' });
+  const servicePool = createPool({ schema: defaultSchema, url: databaseUrl, size: 3, as: 'service' });
   return {
     address,
     owner: createDatabase(ownerPool),

@@ -53,10 +53,16 @@ begin
 end $$;
 
 -- A trigram index finds a part of a text. pg_trgm is a trusted extension, so the owner of a database may create it.
-create extension if not exists pg_trgm;
+-- Extensions are of the whole database, and outlive the schema of an installation.
+create extension if not exists pg_trgm schema public;
 -- btree_gist, trusted too, compares ids in an exclusion constraint.
-create extension if not exists btree_gist;
+create extension if not exists btree_gist schema public;
+select set_config('tollkeeper.schema', current_setting('search_path'), true),
+       set_config('search_path', current_setting('search_path') || ', ' || extnamespace::regnamespace, true) from pg_extension where extname = 'pg_trgm';
 create index customers_search on customers using gin (name gin_trgm_ops, email gin_trgm_ops, external_id gin_trgm_ops);
+create index products_search on products using gin (name gin_trgm_ops, slug gin_trgm_ops);
+create index prices_search on prices using gin (name gin_trgm_ops, slug gin_trgm_ops);
+select set_config('search_path', current_setting('tollkeeper.schema'), true);
 create index customers_by_email on customers (environment_id, email);
 create index customers_erased_by_external_id on customers (environment_id, erased_external_id_mac) where erased_at is not null;
 create index customers_by_creation on customers (environment_id, created_at);
@@ -71,8 +77,6 @@ begin
     where environment_id = current_environment()
       and (name ilike pattern or email ilike pattern or external_id ilike pattern);
 end $$;
-create index products_search on products using gin (name gin_trgm_ops, slug gin_trgm_ops);
-create index prices_search on prices using gin (name gin_trgm_ops, slug gin_trgm_ops);
 
 -- The records that a text names, at most `at_most` of each type, the newest first: by a part of a name, address or external id,
 -- by the beginning of an invoice's number, by the customer, or by the whole id. The owner searches, as above.

@@ -92,7 +92,7 @@ create index webhook_attempts_started_at on webhook_attempts (started_at);
 -- Who sends is told of endpoints that have something to be sent, in the commit that makes it so.
 create function announce_deliveries(environment_id bigint, webhook_id text) returns void language sql volatile
   begin atomic
-    select pg_notify('webhook_deliveries', environment_id || ' ' || webhook_id);
+    select pg_notify(current_schema() || '.webhook_deliveries', environment_id || ' ' || webhook_id);
   end;
 
 -- An event is addressed in its own commit, whoever writes it: there is no moment at which it is known and could be lost.

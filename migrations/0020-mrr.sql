@@ -242,7 +242,7 @@ begin
   select environment_id, id, pricing_model_id from customers where environment_id = of_environment and id = of_customer
   on conflict do nothing;
   select * into was from mrr_customers where environment_id = of_environment and customer_id = of_customer for update;
-  perform pg_advisory_xact_lock_shared(7006, of_environment::integer);
+  perform pg_advisory_xact_lock_shared(7006, hashtext(current_schema()) # of_environment::integer);
   moved := greatest(at, was.moved_at, (select max(until_at) from mrr_balances where environment_id = of_environment));
   -- Nothing is left where another transaction has noted it while this one waited.
   with change as materialized (
@@ -376,7 +376,7 @@ begin
   if due is null then
     return 0;
   end if;
-  perform pg_advisory_xact_lock(7006, due::integer);
+  perform pg_advisory_xact_lock(7006, hashtext(current_schema()) # due::integer);
   while taken < at_most loop
     select last.until_at as last_at, month_after(first.occurred_at) as until_at into over
       from environments e

@@ -91,7 +91,7 @@ create function partition_of(booking bigint) returns integer language sql immuta
 -- holds has been committed before the first event of a newer one.
 create function next_usage_booking() returns bigint language plpgsql volatile as $$
 begin
-  perform pg_advisory_xact_lock_shared(7007, 0);
+  perform pg_advisory_xact_lock_shared(7007, hashtext(current_schema()));
   return nextval('usage_bookings');
 end $$;
 
@@ -210,7 +210,7 @@ begin
   if not found then
     raise object_not_in_prerequisite_state using message = 'the next partition is not ready';
   end if;
-  perform pg_advisory_xact_lock(7007, 0);
+  perform pg_advisory_xact_lock(7007, hashtext(current_schema()));
   if partition_of((select last_value from usage_bookings)) < next_number then
     perform setval('usage_bookings', next_number::bigint << 40);
   end if;
@@ -253,7 +253,7 @@ end $$;
 create function lock_usage_partitions() returns void
   language plpgsql volatile security definer set search_path from current as $$
 begin
-  if not pg_try_advisory_xact_lock(7004, 0) then
+  if not pg_try_advisory_xact_lock(7004, hashtext(current_schema())) then
     raise lock_not_available using message = 'the invariants are being checked';
   end if;
   lock table only usage_events in access exclusive mode;

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { readFile, writeFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import '../src/http/json-bigint.ts';
-import { createDatabase, createPool } from '../src/database/database.ts';
+import { createDatabase, createPool, defaultSchema } from '../src/database/database.ts';
 import { migrate } from '../src/database/migrate.ts';
 import { type ProblemName, reasonOf, registry, statusOfCode } from '../src/kernel/problem.ts';
 import { clientFiles } from './generate-client.ts';
@@ -15,8 +15,8 @@ const run = promisify(execFile);
 
 /** The generated files by path. Migrates the empty database at `url` for it. */
 async function makeFiles(url: string): Promise<Map<string, string>> {
-  const pool = createPool({ url, size: 3, as: 'owner' });
-  await migrate(pool);
+  const pool = createPool({ schema: defaultSchema, url, size: 3, as: 'owner' });
+  await migrate(pool, defaultSchema);
   const database = createDatabase(pool);
   const schema = await describeSchema(database);
   await pool.end();

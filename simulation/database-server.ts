@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
-import { createDatabase, createPool, type Database } from '../src/database/database.ts';
+import { createDatabase, createPool, type Database, defaultSchema } from '../src/database/database.ts';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../src/embedded-postgres/start.ts';
 import { killAndWait, postmasterOf } from '../test/support/kill.ts';
 
@@ -37,7 +37,7 @@ export class DatabaseServer {
   /** The owner's connection, without a proxy. */
   get owner(): Database {
     if (this.#owner === null) {
-      const pool = createPool({ url: this.url, size: 2, as: 'owner' });
+      const pool = createPool({ schema: defaultSchema, url: this.url, size: 2, as: 'owner' });
       // A killed connection fails its queries.
       pool.on('error', () => undefined);
       this.#owner = { database: createDatabase(pool), end: () => pool.end() };

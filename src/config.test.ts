@@ -13,6 +13,13 @@ test('a number that is none, or is out of range, is refused by its name', () => 
   refused({ TOLLKEEPER_RATE_LIMIT: 'many' }, /^TOLLKEEPER_RATE_LIMIT: must be a whole number from 0 to 1000000$/);
 });
 
+test('a schema that PostgreSQL keeps for itself, or would have to quote, is refused', () => {
+  assert.equal(readConfig({}).schema, 'public');
+  assert.equal(readConfig({ DATABASE_SCHEMA: 'cell_1' }).schema, 'cell_1');
+  for (const DATABASE_SCHEMA of ['Cell', '1cell', 'a-b', 'pg_cell', 'information_schema', 'a'.repeat(41)])
+    refused({ DATABASE_SCHEMA }, /^DATABASE_SCHEMA: must be 1 to 40 lower-case letters/);
+});
+
 test('a misspelt setting is refused with the nearest one, and variables of others are not', () => {
   refused(
     { TOLLKEEPER_PUBLIC_ULR: 'https://billing.acme.test' },

@@ -1,6 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import { type EventSettings, isArchiveAddress } from './archives/archive.ts';
+import { defaultSchema } from './database/database.ts';
 import { connectionLimits } from './http/connections.ts';
 import { shortestOperatorToken } from './http/operator.ts';
 import { nearestOf } from './http/unknown-fields.ts';
@@ -27,6 +28,14 @@ const StripeWebhookSecret = z
   .regex(/^whsec_\S+$/, 'must be the signing secret of a webhook endpoint: whsec_...');
 
 const PostgresUrl = z.string().regex(/^postgres(ql)?:\/\//, 'must be a postgres:// address');
+
+// The queue's schema has a longer name, and PostgreSQL cuts names off at 63 characters.
+const SchemaName = z
+  .string()
+  .regex(
+    /^(?!pg_|information_schema$)[a-z_][a-z0-9_]{0,39}$/,
+    'must be 1 to 40 lower-case letters, digits and underscores, and not begin with pg_',
+  );
 
 /** A text parsed by `parse`, whose error becomes the issue. */
 function parsedBy<Value>(parse: (text: string) => Value) {
@@ -59,6 +68,7 @@ const Variables = z.object({
   HOST: z.string().min(1).default('127.0.0.1'),
   DATABASE_URL: PostgresUrl.optional(),
   TOLLKEEPER_MIGRATE_URL: PostgresUrl.optional(),
+  DATABASE_SCHEMA: SchemaName.default(defaultSchema),
   DATABASE_READ_URL: PostgresUrl.optional(),
   DATABASE_POOLER_URL: PostgresUrl.optional(),
   TOLLKEEPER_READ_LAG_MS: wholeNumber(1_000, 3_600_000).default(5_000),
@@ -228,6 +238,8 @@ export interface Config {
   readonly host: string;
   /** The server to use, or null for the embedded one. */
   readonly databaseUrl: string | null;
+  /** The schema of the installation. Several installations may share a database. */
+  readonly schema: string;
   /** The address of a pooler in front of that server, for requests; null without one. */
   readonly poolerUrl: string | null;
   /** A read replica of that server, and the age that its state may have; null without one. */
@@ -309,6 +321,7 @@ export function readConfig(variables: Readonly<Record<string, string | undefined
     port: data.PORT,
     host: data.HOST,
     databaseUrl: data.DATABASE_URL ?? null,
+    schema: data.DATABASE_SCHEMA,
     poolerUrl: data.DATABASE_POOLER_URL ?? null,
     replica:
       data.DATABASE_READ_URL === undefined

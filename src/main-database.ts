@@ -16,6 +16,8 @@ export interface Server {
   readonly url: string;
   /** The address of the owner, who migrates; null if it is the same. */
   readonly migrateUrl: string | null;
+  /** The schema of the installation. */
+  readonly schema: string;
   readonly stop: () => Promise<void>;
 }
 
@@ -35,8 +37,9 @@ export async function openServerToServe(
   log: (message: string) => void,
   watching: Watching | null = null,
 ): Promise<Server> {
+  const { schema } = config;
   if (config.databaseUrl !== null)
-    return { url: config.databaseUrl, migrateUrl: config.migrateUrl, stop: async () => undefined };
+    return { url: config.databaseUrl, migrateUrl: config.migrateUrl, schema, stop: async () => undefined };
   const lock = await acquireServiceLock(config.dataDirectory);
   try {
     const { dataDirectory, walArchive } = config;
@@ -54,6 +57,7 @@ export async function openServerToServe(
     return {
       url: embedded.serviceUrl,
       migrateUrl: embedded.ownerUrl,
+      schema,
       async stop() {
         await kept?.stop();
         await embedded.stop();
@@ -81,7 +85,13 @@ export async function openServer(
 ): Promise<Server> {
   if (config.databaseUrl === null) {
     const running = await findEmbeddedPostgres(config.dataDirectory);
-    if (running !== null) return { url: running.serviceUrl, migrateUrl: running.ownerUrl, stop: async () => undefined };
+    if (running !== null)
+      return {
+        url: running.serviceUrl,
+        migrateUrl: running.ownerUrl,
+        schema: config.schema,
+        stop: async () => undefined,
+      };
     if (!creates && (await findCluster(resolve(config.dataDirectory))) === null)
       throw new Error(noDatabase(`in ${config.dataDirectory}`));
   }
@@ -150,12 +160,13 @@ interface ConnectOptions extends Waiting {
 
 /** Migrates the database if the command may, and connects as the worker. */
 export async function connectWorker(
-  server: Pick<Server, 'url' | 'migrateUrl'>,
+  server: Omit<Server, 'stop'>,
   { access = 'create', auditContext, ...waiting }: ConnectOptions = {},
 ): Promise<WorkerAccess> {
   const migrations = await prepareDatabase(server, access, waiting);
   const workerPool = createPool({
     url: server.url,
+    schema: server.schema,
     size: workerPoolSize,
     as: 'worker',
     ...(auditContext && { auditContext }),
@@ -171,16 +182,16 @@ export async function connectWorker(
 
 /** Looks at the database with the address that may change it, and returns the migrations that ran. */
 async function prepareDatabase(
-  { url, migrateUrl }: Pick<Server, 'url' | 'migrateUrl'>,
+  { url, migrateUrl, schema }: Omit<Server, 'stop'>,
   access: Access,
   waiting: Waiting,
 ): Promise<readonly string[]> {
   const changes = access !== 'read' && migrateUrl !== null;
-  const pool = createPool({ url: changes ? migrateUrl : url, size: ownerPoolSize, as: 'owner' });
+  const pool = createPool({ url: changes ? migrateUrl : url, schema, size: ownerPoolSize, as: 'owner' });
   try {
     await untilConnected(pool, waiting);
     if (access !== 'create') await refuseForeign(pool, access);
-    return access === 'read' ? [] : await migrate(pool, changes ? loginOf(url) : null);
+    return access === 'read' ? [] : await migrate(pool, schema, changes ? loginOf(url) : null);
   } finally {
     await pool.end();
   }

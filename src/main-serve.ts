@@ -15,6 +15,7 @@ import {
   type Patience,
   patienceOfJobs,
   patienceOfRequests,
+  queueSchemaOf,
 } from './database/database.ts';
 import { problemOfOutage } from './database/database-problem.ts';
 import { listMissingMigrations } from './database/migrate.ts';
@@ -125,7 +126,7 @@ async function answerRequests(config: Config, { server, access }: Opened, { undo
   pools.set('requests', requests.pool);
   const replica = await openReplica(config, access, { undo, log, size: connections });
   if (replica !== null) showReplica(watch.registry, replica);
-  const people = createPool({ url: server.url, size: signInPoolSize, as: 'worker' });
+  const people = createPool({ url: server.url, schema: server.schema, size: signInPoolSize, as: 'worker' });
   undo.push(() => people.end());
   pools.set('people', people);
   const app = await createApp({
@@ -147,7 +148,13 @@ async function answerRequests(config: Config, { server, access }: Opened, { undo
     const jobs = openJobsPool(server, undo);
     pools.set('jobs', jobs.pool);
     pools.set('queue', access.queuePool);
-    const worker = await startJobs(access, jobs.database, { services, watch, log, times: jobTimes(config) });
+    const worker = await startJobs(access, jobs.database, {
+      schema: server.schema,
+      services,
+      watch,
+      log,
+      times: jobTimes(config),
+    });
     undo.push(() => worker.stop());
   }
   undo.push(() => app.close());
@@ -165,25 +172,25 @@ async function openRequestsPool(
   undo: Undo,
 ): Promise<ServicePool> {
   if (poolerUrl === null) return openServicePool(server, options, undo);
-  const requests = openServicePool({ url: poolerUrl }, { ...options, isPooled: true }, undo);
-  await refuseUnboundPooler(requests.pool, options.patience);
+  const requests = openServicePool({ url: poolerUrl, schema: server.schema }, { ...options, isPooled: true }, undo);
+  await refuseUnboundPooler(requests.pool, server.schema, options.patience);
   return requests;
 }
 
 /** The replica of DATABASE_READ_URL; null without one. A replica that cannot be used yet does not hold up the start. */
 async function openReplica(
-  { replica, limits }: Config,
+  { replica, schema, limits }: Config,
   { worker }: WorkerAccess,
   { undo, log, size }: { readonly undo: Undo; readonly log: Log; readonly size: number },
 ): Promise<ReadReplica | null> {
   if (replica === null) return null;
   const { url, mostLagMs } = replica;
   const { database } = openServicePool(
-    { url },
+    { url, schema },
     { size, patience: patienceOfRequests(limits.statementTimeoutMs) },
     undo,
   );
-  const watching = createPool({ url, size: 1, as: 'worker' });
+  const watching = createPool({ url, schema, size: 1, as: 'worker' });
   undo.push(() => watching.end());
   const opened = new ReadReplica({
     database,
@@ -217,7 +224,13 @@ export async function work(config: Config): Promise<void> {
     const watch = new Watch(log, access.worker, pools);
     metricsOfAll?.share([watch.registry]);
     const services = await startExternalServices(config, access, { undo, watch });
-    const worker = await startJobs(access, database, { services, watch, log, times: jobTimes(config) });
+    const worker = await startJobs(access, database, {
+      schema: server.schema,
+      services,
+      watch,
+      log,
+      times: jobTimes(config),
+    });
     undo.push(() => worker.stop());
     if (isOneOfSeveral) tellReady();
     else notice('Tollkeeper is running jobs. Press Ctrl-C to stop.');
@@ -265,7 +278,7 @@ async function openDatabase(
   const waiting = { waitMs: config.limits.startWaitMs, log: (message: string) => log.warn(message) };
   const access = await connectWorker(server, { ...waiting, auditContext: { actor: 'system', action: 'serve' } });
   undo.push(() => access.workerPool.end());
-  const queuePool = createPool({ url: server.url, size: queuePoolSize, as: 'queue' });
+  const queuePool = createPool({ url: server.url, schema: server.schema, size: queuePoolSize, as: 'queue' });
   undo.push(() => queuePool.end());
   return { server, access: { ...access, queuePool } };
 }
@@ -282,11 +295,11 @@ interface ServicePool {
 }
 
 function openServicePool(
-  { url }: Pick<Server, 'url'>,
+  { url, schema }: Pick<Server, 'url' | 'schema'>,
   options: { readonly size: number; readonly patience: Patience; readonly isPooled?: boolean },
   undo: Undo,
 ): ServicePool {
-  const pool = createPool({ url, as: 'service', ...options });
+  const pool = createPool({ url, schema, as: 'service', ...options });
   undo.push(() => pool.end());
   return { pool, database: createDatabase(pool) };
 }
@@ -335,6 +348,7 @@ async function mailServices({ mail, publicUrl }: Config, undo: Undo): Promise<Wi
 }
 
 interface JobsOptions {
+  readonly schema: string;
   readonly services: ExternalServices & { readonly webhooks: WebhookServices };
   readonly watch: Watch;
   readonly log: Log;
@@ -346,13 +360,14 @@ interface JobsOptions {
 async function startJobs(
   access: ServingAccess,
   database: Database,
-  { services, watch, log, times }: JobsOptions,
+  { schema, services, watch, log, times }: JobsOptions,
 ): Promise<Worker> {
   const { workerPool, queuePool } = access;
   endSilentConnections(queuePool, patienceOfJobs.statementMs);
   const context = { database, tasks, services };
   const worker = await startWorker({
     queuePool,
+    queueSchema: queueSchemaOf(schema),
     context,
     crontab: times,
     log: (level, message) => log[level](message),
@@ -360,6 +375,7 @@ async function startJobs(
   await askForFirstCheck(access.worker);
   const sender = startSender({
     pool: workerPool,
+    schema,
     services: services.webhooks,
     onError: webhookTrouble(log),
     onAttempt: watch.onAttempt,

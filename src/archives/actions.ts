@@ -82,16 +82,19 @@ async function alone<Answer>({ pool }: Archives, waits: boolean, act: () => Prom
   const client = await pool.connect();
   try {
     for (;;) {
-      const { rows } = await client.query<{ taken: boolean }>('select pg_try_advisory_lock($1, 0) as taken', [
-        advisoryLocks.archives,
-      ]);
+      const { rows } = await client.query<{ taken: boolean }>(
+        'select pg_try_advisory_lock($1, hashtext(current_schema())) as taken',
+        [advisoryLocks.archives],
+      );
       if (rows[0]?.taken) break;
       if (!waits) return null;
       await sleep(lockWait.pauseMs);
     }
     return await act();
   } finally {
-    await client.query('select pg_advisory_unlock($1, 0)', [advisoryLocks.archives]).catch(() => undefined);
+    await client
+      .query('select pg_advisory_unlock($1, hashtext(current_schema()))', [advisoryLocks.archives])
+      .catch(() => undefined);
     client.release();
   }
 }

@@ -89,8 +89,18 @@ function parseSafeInteger(text: string): number {
   return value;
 }
 
+/** The schema of an installation that names none. */
+export const defaultSchema = 'public';
+
+/** The schema of the queue of jobs, whose tables a library makes. */
+export function queueSchemaOf(schema: string): string {
+  return schema === defaultSchema ? 'graphile_worker' : `${schema}_graphile_worker`;
+}
+
 interface PoolOptions {
   readonly url: string;
+  /** The schema of the installation: several may share a database. */
+  readonly schema: string;
   /** Connections at the most. */
   readonly size: number;
   /**
@@ -110,8 +120,12 @@ interface PoolOptions {
 }
 
 /** The settings of a session of the service, by the names of PostgreSQL. Its role is set as well. */
-export function sessionSettings({ statementMs, lockMs, idleMs }: Patience): Readonly<Record<string, string>> {
+export function sessionSettings(
+  schema: string,
+  { statementMs, lockMs, idleMs }: Patience,
+): Readonly<Record<string, string>> {
   return {
+    search_path: schema,
     ...commonSettings,
     statement_timeout: String(statementMs),
     lock_timeout: String(lockMs),
@@ -120,14 +134,13 @@ export function sessionSettings({ statementMs, lockMs, idleMs }: Patience): Read
 }
 
 // A statement here takes milliseconds. To compile it first takes longer.
-const commonSettings = { search_path: 'public', TimeZone: 'UTC', jit: 'off' };
-// The tables of the queue are found beside ours. Requests may not see them.
-const settingsWithQueue = { ...commonSettings, search_path: 'public,graphile_worker' };
+const commonSettings = { TimeZone: 'UTC', jit: 'off' };
 
-function settingsOf({ as, patience = patienceOfRequests() }: PoolOptions): Readonly<Record<string, string>> {
-  if (as === 'owner') return settingsWithQueue;
-  if (as === 'service') return { ...sessionSettings(patience), role: serviceRole };
-  return { ...settingsWithQueue, role: workerRole };
+function settingsOf({ as, schema, patience = patienceOfRequests() }: PoolOptions): Readonly<Record<string, string>> {
+  if (as === 'service') return { ...sessionSettings(schema, patience), role: serviceRole };
+  // The tables of the queue are found beside ours. Requests may not see them.
+  const settings = { search_path: `${schema},${queueSchemaOf(schema)}`, ...commonSettings };
+  return as === 'owner' ? settings : { ...settings, role: workerRole };
 }
 
 /** A pool of connections. Each is bound to its role from its first statement on. */

@@ -3,10 +3,9 @@ import { runMigrations as runQueueMigrations } from 'graphile-worker';
 import { Kysely, PostgresDialect, sql } from 'kysely';
 import { type Migration, Migrator } from 'kysely/migration';
 import type pg from 'pg';
-import { serviceRole, workerRole } from './database.ts';
+import { queueSchemaOf, serviceRole, workerRole } from './database.ts';
 
 const migrationsDirectory = new URL('../../migrations/', import.meta.url);
-const schema = 'public';
 const oldestServerVersion = 150_000;
 
 /** A server that Tollkeeper cannot use. The message says what to do. */
@@ -23,23 +22,33 @@ export interface Login {
  * lock allows several processes to start at once. A `login` that differs from the owner is made, if it is missing, and
  * gets the rights of the service. Returns the migrations that ran.
  */
-export async function migrate(ownerPool: pg.Pool, login: Login | null = null): Promise<readonly string[]> {
+export async function migrate(
+  ownerPool: pg.Pool,
+  schema: string,
+  login: Login | null = null,
+): Promise<readonly string[]> {
   // A separate Kysely instance without the camel-case plugin. It does not close the pool that it borrows.
   const database = new Kysely<unknown>({ dialect: new PostgresDialect({ pool: ownerPool }) });
-  if (!(await mayMigrate(database))) {
-    await refuseUnmigrated(ownerPool);
+  if (!(await mayMigrate(database, schema))) {
+    await refuseUnmigrated(ownerPool, schema);
     return [];
   }
   await createRoles(database);
-  await runQueueMigrations({ pgPool: ownerPool });
+  await createSchema(database, schema);
+  const queueSchema = queueSchemaOf(schema);
+  await runQueueMigrations({ pgPool: ownerPool, schema: queueSchema });
   const isNew = (await listMissingMigrations(ownerPool)) === null;
-  const migrator = new Migrator({ db: database, provider: { getMigrations: () => readMigrations(isNew) } });
+  const migrator = new Migrator({
+    db: database,
+    provider: { getMigrations: () => readMigrations(schema, isNew) },
+    migrationTableSchema: schema,
+  });
   const { error, results } = await migrator.migrateToLatest();
   if (error) throw error;
   await database.transaction().execute(async (transaction) => {
     // Several starts at once give these rights one after the other, and only the first has any to give.
-    await sql`lock table graphile_worker.migrations in share row exclusive mode`.execute(transaction);
-    await sql.raw(openQueue).execute(transaction);
+    await sql`lock table ${sql.id(queueSchema, 'migrations')} in share row exclusive mode`.execute(transaction);
+    await sql.raw(openQueue(queueSchema)).execute(transaction);
     if (login !== null) await admit(transaction, login);
   });
   return (results ?? []).filter((result) => result.status === 'Success').map((result) => result.migrationName);
@@ -71,11 +80,12 @@ export async function loginOwnsTables(pool: pg.Pool): Promise<boolean> {
 }
 
 /** A database without rows gets the guards of its tables at the end, any other after each migration. */
-async function readMigrations(isNew: boolean): Promise<Record<string, Migration>> {
+async function readMigrations(schema: string, isNew: boolean): Promise<Record<string, Migration>> {
   const migrations: Record<string, Migration> = {};
   const files = await knownMigrations();
   for (const file of files) {
-    const text = await readFile(new URL(file, migrationsDirectory), 'utf8');
+    const written = await readFile(new URL(file, migrationsDirectory), 'utf8');
+    const text = written.replaceAll('graphile_worker.', `${queueSchemaOf(schema)}.`);
     migrations[file] = {
       async up(db) {
         // The functions keep this search path, in which nobody can put a temporary table before ours.
@@ -90,10 +100,10 @@ async function readMigrations(isNew: boolean): Promise<Record<string, Migration>
 }
 
 /** Whether this user may migrate. Throws where the server cannot be used at all. */
-async function mayMigrate(database: Kysely<unknown>): Promise<boolean> {
+async function mayMigrate(database: Kysely<unknown>, schema: string): Promise<boolean> {
   const { rows } = await sql<{ version: string; name: string; creates: boolean; encoding: string }>`
     select current_setting('server_version_num') as version, current_setting('server_version') as name,
-           has_schema_privilege('public', 'create') and has_database_privilege(current_database(), 'create') as creates,
+           coalesce(has_schema_privilege(to_regnamespace(${schema}), 'create'), true) and has_database_privilege(current_database(), 'create') as creates,
            current_setting('server_encoding') as encoding`.execute(database);
   const server = rows[0];
   if (server === undefined || Number(server.version) < oldestServerVersion) {
@@ -108,13 +118,20 @@ async function mayMigrate(database: Kysely<unknown>): Promise<boolean> {
 }
 
 /** A user who owns nothing may serve a database that somebody else has migrated. */
-async function refuseUnmigrated(pool: pg.Pool): Promise<void> {
+async function refuseUnmigrated(pool: pg.Pool, schema: string): Promise<void> {
   if ((await listMissingMigrations(pool))?.length === 0) return;
   throw new UnusableServer(
     'The user of DATABASE_URL cannot create tables and schemas in this database, which has to be migrated. Set ' +
       'TOLLKEEPER_MIGRATE_URL to the address of a user who can, or as the owner of the database, run:\n' +
-      '  grant create on database <database> to <user>; grant create, usage on schema public to <user>;',
+      `  grant create on database <database> to <user>; grant create, usage on schema ${schema} to <user>;`,
   );
+}
+
+async function createSchema(database: Kysely<unknown>, schema: string): Promise<void> {
+  const name = `"${schema}"`;
+  await sql
+    .raw(`do $$ begin create schema ${name}; exception when duplicate_schema or unique_violation then null; end $$`)
+    .execute(database);
 }
 
 async function createRoles(database: Kysely<unknown>): Promise<void> {
@@ -142,15 +159,15 @@ async function createRoles(database: Kysely<unknown>): Promise<void> {
 const unlessThere = 'exception when duplicate_object or unique_violation then null;';
 
 /** The queue's tables let in nobody but their owner, unless a policy says so. */
-const openQueue = `do $$ declare
+const openQueue = (queueSchema: string) => `do $$ declare
   closed text;
 begin
   for closed in
     select c.oid::regclass::text from pg_class c
-     where c.relnamespace = 'graphile_worker'::regnamespace and c.relkind = 'r'
+     where c.relnamespace = '${queueSchema}'::regnamespace and c.relkind = 'r'
        and not exists (select from pg_policy p where p.polrelid = c.oid and p.polname = 'worker')
   loop
-    grant usage on schema graphile_worker to ${workerRole};
+    grant usage on schema ${queueSchema} to ${workerRole};
     execute format('grant select, insert, update, delete on %s to ${workerRole}', closed);
     execute format('create policy worker on %s to ${workerRole} using (true)', closed);
   end loop;

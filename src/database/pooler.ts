@@ -13,8 +13,8 @@ interface Session {
  * Refuses a pooler whose sessions are not those of the service. A transaction may run in any session, so the role and the
  * settings are those of the login, and the login can be nothing else. Throws an error with the statements that make it so.
  */
-export async function refuseUnboundPooler(pool: pg.Pool, patience: Patience): Promise<void> {
-  const wanted = sessionSettings(patience);
+export async function refuseUnboundPooler(pool: pg.Pool, schema: string, patience: Patience): Promise<void> {
+  const wanted = sessionSettings(schema, patience);
   const { rows } = await pool.query<Session>(
     `select session_user as login, current_user as role,
             pg_has_role(session_user, $1, 'member') or exists (

@@ -61,7 +61,9 @@ export async function beginIdempotent(
   { key, requestHash }: IdempotentRequest,
 ): Promise<StoredAnswer | null> {
   const lock = await sql<{ locked: boolean }>`
-    select pg_try_advisory_xact_lock(${lockNumber(work, key)}::bigint) as locked`.execute(work.db);
+    select pg_try_advisory_xact_lock(hashtextextended(current_schema(), ${lockNumber(work, key)}::bigint)) as locked`.execute(
+    work.db,
+  );
   if (!lock.rows[0]?.locked) throw new Problem('idempotencyKeyInUse');
   const stored = await work.db
     .selectFrom('idempotencyKeys')

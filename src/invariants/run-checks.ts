@@ -86,7 +86,7 @@ async function runCheck(worker: Database, { full, waits }: CheckOptions): Promis
     try {
       return await checkAndKeep(connection, full);
     } finally {
-      await sql`select pg_advisory_unlock(${checkLock}, 0)`.execute(connection);
+      await sql`select pg_advisory_unlock(${checkLock}, hashtext(current_schema()))`.execute(connection);
     }
   });
 }
@@ -94,9 +94,9 @@ async function runCheck(worker: Database, { full, waits }: CheckOptions): Promis
 async function takeTurn(connection: Database, waits: boolean): Promise<void> {
   const until = Date.now() + (waits ? longestWaitMs : 0);
   for (;;) {
-    const { rows } = await sql<{ taken: boolean }>`select pg_try_advisory_lock(${checkLock}, 0) as taken`.execute(
-      connection,
-    );
+    const { rows } = await sql<{
+      taken: boolean;
+    }>`select pg_try_advisory_lock(${checkLock}, hashtext(current_schema())) as taken`.execute(connection);
     if (rows[0]?.taken) return;
     if (Date.now() >= until) throw new Problem('checkRunning');
     await sleep(lookAgainMs);

@@ -14,6 +14,7 @@ export interface Worker {
 interface WorkerOptions {
   /** The pool `as: 'queue'`; transactions of tasks run as the restricted role. */
   readonly queuePool: pg.Pool;
+  readonly queueSchema: string;
   readonly context: JobContext;
   readonly crontab: string;
   readonly log: (level: 'error' | 'warn' | 'info' | 'debug', message: string) => void;
@@ -180,7 +181,10 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   };
 }
 
-async function runQueue({ queuePool, context, crontab, log }: WorkerOptions, living: LivingWorkers): Promise<Runner> {
+async function runQueue(
+  { queuePool, queueSchema, context, crontab, log }: WorkerOptions,
+  living: LivingWorkers,
+): Promise<Runner> {
   const events: WorkerEvents = new EventEmitter();
   events.on('worker:create', ({ worker }) => living.add(worker.workerId));
   const taskList = Object.fromEntries(
@@ -192,6 +196,7 @@ async function runQueue({ queuePool, context, crontab, log }: WorkerOptions, liv
   return run({
     events,
     pgPool: queuePool,
+    schema: queueSchema,
     taskList,
     crontab,
     concurrency,

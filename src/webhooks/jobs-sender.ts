@@ -13,6 +13,7 @@ export interface Sender {
 interface SenderOptions {
   /** The worker's pool. One of its connections is held permanently. */
   readonly pool: pg.Pool;
+  readonly schema: string;
   readonly services: WebhookServices;
   readonly onError: (error: unknown) => void;
   readonly onAttempt?: (report: AttemptReport) => void;
@@ -25,7 +26,7 @@ const senderLock = advisoryLocks.sender;
 const sweepEveryMs = 1_000;
 
 /** Starts to send, or to wait for the process that does to end. */
-export function startSender({ pool, services, onError, onAttempt }: SenderOptions): Sender {
+export function startSender({ pool, schema, services, onError, onAttempt }: SenderOptions): Sender {
   const stopped = new AbortController();
   const { signal } = stopped;
   const pause = () => sleep(sweepEveryMs, undefined, { signal }).catch(() => undefined);
@@ -45,9 +46,10 @@ export function startSender({ pool, services, onError, onAttempt }: SenderOption
     };
     client.on('error', onBroken);
     try {
-      const { rows } = await client.query<{ held: boolean }>('select pg_try_advisory_lock($1, 0) as held', [
-        senderLock,
-      ]);
+      const { rows } = await client.query<{ held: boolean }>(
+        'select pg_try_advisory_lock($1, hashtext(current_schema())) as held',
+        [senderLock],
+      );
       if (rows[0]?.held) await sendWhile(client, () => !signal.aborted && broken === undefined);
       client.off('error', onBroken);
       client.release(broken ?? rows[0]?.held);
@@ -68,7 +70,7 @@ export function startSender({ pool, services, onError, onAttempt }: SenderOption
       else dispatcher.announce(endpoint);
     });
     try {
-      await client.query('listen webhook_deliveries');
+      await client.query(`listen "${schema}.webhook_deliveries"`);
       for (; goesOn(); await pause()) {
         // Fails if the connection, and with it the lock, is gone.
         await client.query('select');

@@ -7,6 +7,7 @@ import { createApp } from '../../src/app.ts';
 import { createDatabase, createPool } from '../../src/database/database.ts';
 import { PageShare } from '../../src/database/page-share.ts';
 import { runInEnvironment, type Work } from '../../src/database/work.ts';
+import { testSchema } from '../support/databases.ts';
 import { startTestApp } from '../support/harness.ts';
 import { setUpPlans } from '../support/plans.ts';
 import { until } from '../support/pressed.ts';
@@ -48,7 +49,7 @@ test('a large body that nobody reads does not hold up the next request on its co
 });
 
 // A service whose pages may use 2 of 40 connections, while at most 50 requests wait for them.
-const pool = createPool({ url: app.databaseUrl, size: 40, as: 'service' });
+const pool = createPool({ schema: testSchema, url: app.databaseUrl, size: 40, as: 'service' });
 const share = new PageShare(pool, 40);
 const [most, mostWaiting] = [2, 50];
 const guarded = await createApp({

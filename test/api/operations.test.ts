@@ -3,10 +3,11 @@ import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { createApp, crontab, tasks } from '../../src/app.ts';
-import { createPool } from '../../src/database/database.ts';
+import { createPool, queueSchemaOf } from '../../src/database/database.ts';
 import { enqueue, type Task } from '../../src/jobs/queue.ts';
 import { startWorker } from '../../src/jobs/worker.ts';
 import { startSender } from '../../src/webhooks/jobs-sender.ts';
+import { testSchema } from '../support/databases.ts';
 import { startTestApp } from '../support/harness.ts';
 import { startReceiver } from '../support/webhook-receiver.ts';
 
@@ -61,12 +62,13 @@ async function until(condition: () => boolean): Promise<void> {
 }
 
 test('a worker does what a commit asked for', async () => {
-  const ownerPool = createPool({ url: app.databaseUrl, size: 12, as: 'owner' });
+  const ownerPool = createPool({ schema: testSchema, url: app.databaseUrl, size: 12, as: 'owner' });
   const done: unknown[] = [];
   const note: Task = async (_, payload) => {
     done.push(payload);
   };
   const worker = await startWorker({
+    queueSchema: queueSchemaOf(testSchema),
     queuePool: ownerPool,
     context: { database: app.database, tasks: { ...tasks, note }, services: app.services },
     crontab,
@@ -83,9 +85,15 @@ test('a worker does what a commit asked for', async () => {
 });
 
 test('a worker that has stopped has nothing to do with connections that break afterwards', async () => {
-  const ownerPool = createPool({ url: app.databaseUrl, size: 12, as: 'owner' });
+  const ownerPool = createPool({ schema: testSchema, url: app.databaseUrl, size: 12, as: 'owner' });
   const context = { database: app.database, tasks, services: app.services };
-  const worker = await startWorker({ queuePool: ownerPool, context, crontab, log: () => undefined });
+  const worker = await startWorker({
+    queueSchema: queueSchemaOf(testSchema),
+    queuePool: ownerPool,
+    context,
+    crontab,
+    log: () => undefined,
+  });
   await worker.stop();
   const broken: unknown[] = [];
   ownerPool.on('error', (error) => broken.push(error));
@@ -100,10 +108,15 @@ test('a worker that has stopped has nothing to do with connections that break af
 
 test('a sender delivers what a request caused', async () => {
   const receiver = await startReceiver();
-  const pool = createPool({ url: app.databaseUrl, size: 12, as: 'owner' });
+  const pool = createPool({ schema: testSchema, url: app.databaseUrl, size: 12, as: 'owner' });
   const errors: unknown[] = [];
   assert(app.services.webhooks);
-  const sender = startSender({ pool, services: app.services.webhooks, onError: (error) => errors.push(error) });
+  const sender = startSender({
+    pool,
+    schema: testSchema,
+    services: app.services.webhooks,
+    onError: (error) => errors.push(error),
+  });
   try {
     await app.post('/webhooks', { webhook: { url: receiver.url, name: 'Hook', filterTypes: ['customer.created'] } });
     const { data } = await app.post('/customers', {

@@ -2,8 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sql } from 'kysely';
 import { tasks } from '../../src/app.ts';
-import { createPool } from '../../src/database/database.ts';
+import { createPool, queueSchemaOf } from '../../src/database/database.ts';
 import { startWorker } from '../../src/jobs/worker.ts';
+import { testSchema } from '../support/databases.ts';
 import { startTestApp } from '../support/harness.ts';
 import { structure } from '../support/world.ts';
 
@@ -59,7 +60,7 @@ test('a repeat of a request that died before its charge sees to the charge, and 
 });
 
 test('the jobs of a killed worker are taken up by the next one, those of a living worker are left alone', async () => {
-  const ownerPool = createPool({ url: app.databaseUrl, size: 12, as: 'owner' });
+  const ownerPool = createPool({ schema: testSchema, url: app.databaseUrl, size: 12, as: 'owner' });
   const alive = await ownerPool.connect();
   await alive.query("select pg_advisory_lock(7002, hashtext('worker-alive'))");
   for (const worker of ['worker-dead', 'worker-alive']) {
@@ -85,6 +86,7 @@ test('the jobs of a killed worker are taken up by the next one, those of a livin
     },
   };
   const worker = await startWorker({
+    queueSchema: queueSchemaOf(testSchema),
     queuePool: ownerPool,
     context: { database: app.database, tasks: counting },
     crontab: '',

@@ -3,11 +3,12 @@ import { describe, test } from 'node:test';
 import { sql } from 'kysely';
 import { cancelSubscription } from '../../src/billing/cancel.ts';
 import { renewHandler } from '../../src/billing/renew.ts';
-import { createPool } from '../../src/database/database.ts';
+import { createPool, queueSchemaOf } from '../../src/database/database.ts';
 import { runInEnvironment } from '../../src/database/work.ts';
 import { runEffects } from '../../src/jobs/queue.ts';
 import { startWorker } from '../../src/jobs/worker.ts';
 import { instant } from '../../src/kernel/calendar.ts';
+import { testSchema } from '../support/databases.ts';
 import { type Debtor, newDebtor } from '../support/debtor.ts';
 import { type Answer, startTestApp } from '../support/harness.ts';
 import {
@@ -146,9 +147,15 @@ describe('race: two workers on one run', () => {
 
   /** A process that takes jobs from the queue. */
   async function startTaker() {
-    const ownerPool = createPool({ url: app.databaseUrl, size: 5, as: 'owner' });
+    const ownerPool = createPool({ schema: testSchema, url: app.databaseUrl, size: 5, as: 'owner' });
     const context = { database: app.database, tasks: app.tasks, services: app.services };
-    const worker = await startWorker({ queuePool: ownerPool, context, crontab: '', log: () => undefined });
+    const worker = await startWorker({
+      queueSchema: queueSchemaOf(testSchema),
+      queuePool: ownerPool,
+      context,
+      crontab: '',
+      log: () => undefined,
+    });
     return {
       async stop() {
         await worker.stop();

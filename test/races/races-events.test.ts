@@ -7,6 +7,7 @@ import { createDatabase, createPool, type Database } from '../../src/database/da
 import { newId } from '../../src/database/new-id.ts';
 import { runInEnvironment } from '../../src/database/work.ts';
 import { Dispatcher } from '../../src/webhooks/jobs-sending.ts';
+import { testSchema } from '../support/databases.ts';
 import { insertFixture } from '../support/fixtures.ts';
 import { type Answer, startTestApp, testWebhookServices } from '../support/harness.ts';
 import { assertStatuses, meet, rounds } from '../support/race.ts';
@@ -80,7 +81,7 @@ describe('race: event relay skipping rows by commit order', () => {
 
   test('32 transactions that commit in any order, while a sender looks all the while: each event arrives, once', async () => {
     const random = seededRandom();
-    const pool = createPool({ url: app.databaseUrl, size: 32, as: 'service' });
+    const pool = createPool({ schema: testSchema, url: app.databaseUrl, size: 32, as: 'service' });
     const database = createDatabase(pool);
     const onError = (error: unknown) => {
       throw error;

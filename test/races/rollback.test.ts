@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { sql } from 'kysely';
 import { createDatabase, createPool } from '../../src/database/database.ts';
+import { testSchema } from '../support/databases.ts';
 import { startTestApp } from '../support/harness.ts';
 import { until } from '../support/race.ts';
 
@@ -9,7 +10,7 @@ const lock = 41_414_141;
 
 const app = await startTestApp();
 // One connection: whoever comes next has the one of whoever was before.
-const pool = createPool({ url: app.databaseUrl, as: 'service', size: 1 });
+const pool = createPool({ schema: testSchema, url: app.databaseUrl, as: 'service', size: 1 });
 const database = createDatabase(pool);
 after(() => pool.end());
 
@@ -54,7 +55,7 @@ test('a statement that failed leaves a connection on which the next transaction 
 });
 
 test('a pool that is ended sends it first', async () => {
-  const other = createPool({ url: app.databaseUrl, as: 'service', size: 1 });
+  const other = createPool({ schema: testSchema, url: app.databaseUrl, as: 'service', size: 1 });
   await assert.rejects(
     createDatabase(other)
       .transaction()

@@ -13,6 +13,7 @@ import { lockSubscription, saveSubscription } from '../../src/subscriptions/stor
 import { consumeUsage } from '../../src/usage/actions-consume.ts';
 import { claimOverage, grantCredits } from '../../src/usage/actions-ledger.ts';
 import { recordUsage } from '../../src/usage/actions-record.ts';
+import { testSchema } from '../support/databases.ts';
 import { insertFixture } from '../support/fixtures.ts';
 import { type Answer, type Body, startTestApp } from '../support/harness.ts';
 import { assertEventsAddUp, assertLedgerAddsUp } from '../support/ledger-invariants.ts';
@@ -297,7 +298,9 @@ test('consumption that the balance covers is one statement, and tells each reque
 function countingDatabase() {
   let statements: string[] = [];
   const database = new Kysely<DB>({
-    dialect: new PostgresDialect({ pool: createPool({ url: app.databaseUrl, size: 1, as: 'service' }) }),
+    dialect: new PostgresDialect({
+      pool: createPool({ schema: testSchema, url: app.databaseUrl, size: 1, as: 'service' }),
+    }),
     plugins: [new CamelCasePlugin({ maintainNestedObjectKeys: true })],
     log: ({ query }) => {
       statements.push(query.sql);

@@ -26,6 +26,7 @@ import { checkInvariants } from '../../src/invariants/check-invariants.ts';
 import { createChecks } from '../../src/invariants/run-checks.ts';
 import { advanceMark, readMark } from '../../src/invariants/store-checks.ts';
 import { msPerDay } from '../../src/kernel/calendar.ts';
+import { testSchema } from '../support/databases.ts';
 import { insertFixture } from '../support/fixtures.ts';
 import { type Body, startTestApp } from '../support/harness.ts';
 import { startObjectStand } from '../support/object-storage.ts';
@@ -42,7 +43,7 @@ const { subscriptionId, customerId } = world;
 const archiving = new URL('../support/archiving.ts', import.meta.url).pathname;
 const directory = await mkdtemp(join(tmpdir(), 'tollkeeper-archives-'));
 after(() => rm(directory, { recursive: true, force: true }));
-const pool = createPool({ url: app.databaseUrl, size: 4, as: 'worker' });
+const pool = createPool({ schema: testSchema, url: app.databaseUrl, size: 4, as: 'worker' });
 after(() => pool.end());
 const archives: Archives = {
   settings: { deduplicationDays: 2, retentionDays: 4 },

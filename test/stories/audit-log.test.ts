@@ -7,6 +7,7 @@ import { createApp } from '../../src/app.ts';
 import { createDatabase, createPool } from '../../src/database/database.ts';
 import { mostOfOneCaller } from '../../src/http/event-stream.ts';
 import { createApiKey, rotateApiKey } from '../../src/organizations/actions.ts';
+import { testSchema } from '../support/databases.ts';
 import { type Body, startTestApp } from '../support/harness.ts';
 import { personWith } from '../support/people-fixture.ts';
 import { setUpPlans } from '../support/plans.ts';
@@ -151,7 +152,7 @@ describe('who', () => {
     const request = { environmentId: app.testEnvironmentId, livemode: false, name: 'Rotated' };
     const made = await createApiKey(app.owner, request, Date.now());
     const auditContext = { actor: 'system', action: 'serve' } as const;
-    const pool = createPool({ url: app.databaseUrl, size: 1, as: 'owner', auditContext });
+    const pool = createPool({ schema: testSchema, url: app.databaseUrl, size: 1, as: 'owner', auditContext });
     const { id } = await rotateApiKey(createDatabase(pool), made.id, Date.now());
     await pool.end();
     for (const key of [made.id, id]) {

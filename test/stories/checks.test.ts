@@ -11,6 +11,7 @@ import { askForFirstCheck, checkTask, createChecks } from '../../src/invariants/
 import { advanceMark, findLastRun, forgetSums, readMark } from '../../src/invariants/store-checks.ts';
 import { advisoryLocks } from '../../src/jobs/advisory-locks.ts';
 import { startSender } from '../../src/webhooks/jobs-sender.ts';
+import { testSchema } from '../support/databases.ts';
 import { startTestApp, testWebhookServices } from '../support/harness.ts';
 import { insertHealthyData } from '../support/healthy-data.ts';
 
@@ -97,9 +98,9 @@ describe('/invariants', () => {
       },
     );
     await app.owner.connection().execute(async (elsewhere) => {
-      await sql`select pg_advisory_lock(${advisoryLocks.checks}, 0)`.execute(elsewhere);
+      await sql`select pg_advisory_lock(${advisoryLocks.checks}, hashtext(current_schema()))`.execute(elsewhere);
       const answer = await ask('/invariants?fresh=true', `Bearer ${token}`);
-      await sql`select pg_advisory_unlock(${advisoryLocks.checks}, 0)`.execute(elsewhere);
+      await sql`select pg_advisory_unlock(${advisoryLocks.checks}, hashtext(current_schema()))`.execute(elsewhere);
       assert.equal(answer.statusCode, 409);
       assert.equal(answer.json().code, 'CONFLICT');
     });
@@ -252,8 +253,13 @@ test('locks that a text of a caller can reach stop neither webhooks, nor checks,
     advisoryLocks.checks,
   ]);
   await crafted.query(`select pg_advisory_lock(hashtextextended('order 1', id)) from environments`);
-  const pool = createPool({ url: app.databaseUrl, size: 3, as: 'owner' });
-  const sender = startSender({ pool, services: testWebhookServices(), onError: (error) => assert.fail(String(error)) });
+  const pool = createPool({ schema: testSchema, url: app.databaseUrl, size: 3, as: 'owner' });
+  const sender = startSender({
+    pool,
+    schema: testSchema,
+    services: testWebhookServices(),
+    onError: (error) => assert.fail(String(error)),
+  });
   const sends = sql`select from pg_locks where locktype = 'advisory' and classid = ${advisoryLocks.sender}`;
   while ((await sends.execute(app.owner)).rows.length === 0) await sleep(20);
   assert.equal((await checks.run({ full: false, waits: false })).healthy, true);

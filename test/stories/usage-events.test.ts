@@ -5,6 +5,7 @@ import { createApp } from '../../src/app.ts';
 import { createDatabase, createPool } from '../../src/database/database.ts';
 import { newId } from '../../src/database/new-id.ts';
 import { createApiKey } from '../../src/organizations/actions.ts';
+import { testSchema } from '../support/databases.ts';
 import { insertFixture } from '../support/fixtures.ts';
 import { type Body, send as sendTo, startTestApp } from '../support/harness.ts';
 import { assertEventsAddUp, assertLedgerAddsUp } from '../support/ledger-invariants.ts';
@@ -318,7 +319,7 @@ test('usage of a customer with no current subscription is refused, and so is tha
 
 test('usage of a customer follows it to its next subscription, also in a process that knows the one before', async () => {
   const { subscriptionId: first, by, become, subscribe, end } = await insertCustomer();
-  const database = createDatabase(createPool({ url: app.databaseUrl, size: 2, as: 'service' }));
+  const database = createDatabase(createPool({ schema: testSchema, url: app.databaseUrl, size: 2, as: 'service' }));
   const other = await createApp({ database, migrated: async () => true });
   const urls = [app.url, await other.listen({ host: '127.0.0.1', port: 0 })];
   const use = async (url: string, change: object = {}): Promise<Body> => {

@@ -4,13 +4,23 @@ import type { FastifyInstance } from 'fastify';
 import { sql } from 'kysely';
 import pg from 'pg';
 import { settingsForTests, withScratchPostgres } from '../../scripts/scratch-postgres.ts';
-import { createDatabase, createPool, type Database, patienceOfRequests } from '../../src/database/database.ts';
+import {
+  createDatabase,
+  createPool,
+  type Database,
+  defaultSchema,
+  patienceOfRequests,
+  queueSchemaOf,
+} from '../../src/database/database.ts';
 import { migrate } from '../../src/database/migrate.ts';
 import type { WebhookServices } from '../../src/webhooks/actions.ts';
 import { atProcessEnd } from './process-end.ts';
 
 // Databases of tests. A process runs many test files (scripts/test-worker.ts): a file takes an empty database, and the
 // next file finds it empty again, with its connections open and its service started.
+
+// A service that a test starts has the same setting.
+export const testSchema = process.env.DATABASE_SCHEMA ?? defaultSchema;
 
 /** A migrated database with nothing in it, and connections to it. */
 export interface TestDatabase {
@@ -117,12 +127,12 @@ async function makeDatabase(): Promise<TestDatabase> {
   await asAdministrator(async (client) => {
     await client.query(`create database ${name} template ${await templateDatabase(client)} strategy file_copy`);
     // For connections that a test opens itself.
-    await client.query(`alter database ${name} set search_path = public, graphile_worker`);
+    await client.query(`alter database ${name} set search_path = ${testSchema}, ${queueSchemaOf(testSchema)}`);
   });
   const url = await databaseUrl(name);
-  const ownerPool = createPool({ url, size: 4, as: 'owner' });
+  const ownerPool = createPool({ schema: testSchema, url, size: 4, as: 'owner' });
   const owner = createDatabase(ownerPool);
-  const database = createDatabase(createPool({ url, size: 20, as: 'service', patience }));
+  const database = createDatabase(createPool({ schema: testSchema, url, size: 20, as: 'service', patience }));
   return {
     name,
     url,
@@ -217,7 +227,7 @@ const migrationsDirectory = new URL('../../migrations/', import.meta.url);
 
 /** The name of a migrated database to copy; it changes with the migrations. Made when it is missing. */
 async function templateDatabase(client: pg.Client): Promise<string> {
-  const hash = createHash('sha256');
+  const hash = createHash('sha256').update(testSchema);
   for (const file of (await readdir(migrationsDirectory)).sort())
     hash.update(await readFile(new URL(file, migrationsDirectory)));
   const name = `template_${hash.digest('hex').slice(0, 16)}`;
@@ -225,8 +235,8 @@ async function templateDatabase(client: pg.Client): Promise<string> {
   const existing = await client.query('select from pg_database where datname = $1', [name]);
   if (existing.rowCount === 0) {
     await client.query(`create database ${name}_new template template0 encoding 'UTF8'`);
-    const pool = createPool({ url: await databaseUrl(`${name}_new`), size: 2, as: 'owner' });
-    await migrate(pool);
+    const pool = createPool({ schema: testSchema, url: await databaseUrl(`${name}_new`), size: 2, as: 'owner' });
+    await migrate(pool, testSchema);
     await pool.end();
     await client.query(`alter database ${name}_new rename to ${name}`);
   }

@@ -3,6 +3,7 @@ import process from 'node:process';
 import { doDueWork } from '../../src/billing/do-due-work.ts';
 import { billingTasks as tasks } from '../../src/billing/jobs.ts';
 import { createDatabase, createPool } from '../../src/database/database.ts';
+import { testSchema } from './databases.ts';
 
 // A process that works until nothing is due, for a test that kills it: `node due-work-worker.ts <database> <environment>`.
 
@@ -10,7 +11,7 @@ import { createDatabase, createPool } from '../../src/database/database.ts';
 const portion = 20;
 
 const [, , url = '', environmentId = ''] = process.argv;
-const pool = createPool({ url, size: 10, as: 'service' });
+const pool = createPool({ schema: testSchema, url, size: 10, as: 'service' });
 const context = { database: createDatabase(pool), tasks };
 process.send?.('begun');
 for (let idle = 0; idle < 3; ) {

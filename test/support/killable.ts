@@ -11,6 +11,7 @@ import { sql } from 'kysely';
 import { Client } from 'pg';
 import { createDatabase, createPool, type Database } from '../../src/database/database.ts';
 import { findEmbeddedPostgres } from '../../src/embedded-postgres/start.ts';
+import { testSchema } from './databases.ts';
 import { killAndWait, postmasterOf } from './kill.ts';
 import { program } from './program.ts';
 
@@ -138,7 +139,7 @@ export class Killable {
   async withOwner<Answer>(act: (owner: Database) => Promise<Answer>): Promise<Answer> {
     const server = await findEmbeddedPostgres(this.dataDirectory);
     assert(server !== null, 'PostgreSQL runs');
-    const pool = createPool({ url: server.url, size: 1, as: 'owner' });
+    const pool = createPool({ schema: testSchema, url: server.url, size: 1, as: 'owner' });
     try {
       return await act(createDatabase(pool));
     } finally {

@@ -11,6 +11,7 @@ import { createPool } from '../../src/database/database.ts';
 import { findCluster, readServer } from '../../src/embedded-postgres/cluster.ts';
 import { birthOf } from '../../src/embedded-postgres/process-lock.ts';
 import { startEmbeddedPostgres } from '../../src/embedded-postgres/start.ts';
+import { testSchema } from './databases.ts';
 import { type Answer, type RequestOptions, send } from './harness.ts';
 import { program } from './program.ts';
 
@@ -163,7 +164,7 @@ export class OwnPostgres {
 
 /** Rows of one statement by the owner of the database. */
 export async function queryAsOwner(url: string, text: string, values: readonly unknown[] = []) {
-  const pool = createPool({ url, size: 1, as: 'owner' });
+  const pool = createPool({ schema: testSchema, url, size: 1, as: 'owner' });
   try {
     return (await pool.query<Record<string, unknown>>(text, [...values])).rows;
   } finally {

@@ -4,6 +4,7 @@ import { sql } from 'kysely';
 import pg from 'pg';
 import { type DueWorkDone, doDueWork } from '../../src/billing/do-due-work.ts';
 import { createDatabase, createPool } from '../../src/database/database.ts';
+import { testSchema } from './databases.ts';
 import type { Answer, TestApp } from './harness.ts';
 
 /** How often each storm is repeated; more where somebody has the time. */
@@ -138,7 +139,9 @@ async function closeGate(app: TestApp, { table, on, when }: Place) {
 
 /** So many workers do what is due in an environment at once, five pieces at a time, each over connections of its own. */
 export async function workTogether(app: TestApp, environmentId: number, count = 4): Promise<DueWorkDone[]> {
-  const pools = Array.from({ length: count }, () => createPool({ url: app.databaseUrl, size: 3, as: 'service' }));
+  const pools = Array.from({ length: count }, () =>
+    createPool({ schema: testSchema, url: app.databaseUrl, size: 3, as: 'service' }),
+  );
   try {
     return await Promise.all(
       pools.map((pool) => {

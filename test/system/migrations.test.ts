@@ -5,6 +5,7 @@ import type pg from 'pg';
 import { withScratchPostgres } from '../../scripts/scratch-postgres.ts';
 import { createPool } from '../../src/database/database.ts';
 import { knownMigrations, migrate } from '../../src/database/migrate.ts';
+import { testSchema } from '../support/databases.ts';
 import { released, unsafeSince, unsafeStatements } from '../support/migration-rules.ts';
 
 const files = await knownMigrations();
@@ -94,7 +95,7 @@ test('several starts at once migrate once; a second time changes nothing; a fail
     const inDatabase = async <Answer>(name: string, act: (pool: pg.Pool) => Promise<Answer>) => {
       const address = new URL(url);
       address.pathname = `/${name}`;
-      const pool = createPool({ url: address.href, size: 4, as: 'owner' });
+      const pool = createPool({ schema: testSchema, url: address.href, size: 4, as: 'owner' });
       try {
         return await act(pool);
       } finally {
@@ -104,13 +105,13 @@ test('several starts at once migrate once; a second time changes nothing; a fail
     await inDatabase('postgres', (pool) => pool.query('create database failing'));
 
     await inDatabase('tollkeeper', async (pool) => {
-      const ran = await Promise.all([migrate(pool), migrate(pool), migrate(pool)]);
+      const ran = await Promise.all([migrate(pool, testSchema), migrate(pool, testSchema), migrate(pool, testSchema)]);
       assert.deepEqual(
         ran.map((names) => names.length).sort((a, b) => a - b),
         [0, 0, files.length],
       );
       const before = await shapeOf(pool);
-      assert.deepEqual(await migrate(pool), []);
+      assert.deepEqual(await migrate(pool, testSchema), []);
       assert.deepEqual(await shapeOf(pool), before);
       assert.ok(before.length > 500);
     });
@@ -120,11 +121,11 @@ test('several starts at once migrate once; a second time changes nothing; a fail
       const inTheWay = [...textOf('0012-checkout.sql').matchAll(/^create table ([a-z_]+)/gm)].at(-1)?.[1];
       await pool.query(`create table ${inTheWay} ()`);
       const before = await shapeOf(pool);
-      await assert.rejects(migrate(pool), new RegExp(`relation "${inTheWay}" already exists`));
+      await assert.rejects(migrate(pool, testSchema), new RegExp(`relation "${inTheWay}" already exists`));
       const added = (await shapeOf(pool)).filter((line) => !before.includes(line) && !/kysely_migration/.test(line));
       assert.deepEqual(added, []);
       await pool.query(`drop table ${inTheWay}`);
-      assert.equal((await migrate(pool)).length, files.length);
+      assert.equal((await migrate(pool, testSchema)).length, files.length);
     });
   }));
 

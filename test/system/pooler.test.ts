@@ -14,6 +14,7 @@ import { createDatabase, createPool, patienceOfRequests } from '../../src/databa
 import { refuseUnboundPooler } from '../../src/database/pooler.ts';
 import { postgresAccount } from '../../src/embedded-postgres/account.ts';
 import { freePort } from '../../src/embedded-postgres/server.ts';
+import { testSchema } from '../support/databases.ts';
 import { type Body, send, startTestApp } from '../support/harness.ts';
 import { assertBooksAreRight, atOnce, insertSpender } from '../support/spending.ts';
 
@@ -35,7 +36,7 @@ after(async () => {
 });
 
 function openPool(url: string): pg.Pool {
-  const pool = createPool({ url, size: 8, as: 'service', patience, isPooled: true });
+  const pool = createPool({ schema: testSchema, url, size: 8, as: 'service', patience, isPooled: true });
   undo.push(() => pool.end());
   return pool;
 }
@@ -87,7 +88,9 @@ function statementsOf(error: unknown): string {
 }
 
 test('a pooler whose login may see all rows is refused, and the statements of the refusal make one that serves', async () => {
-  const refused = await refuseUnboundPooler(openPool(app.databaseUrl), patience).catch((error: unknown) => error);
+  const refused = await refuseUnboundPooler(openPool(app.databaseUrl), testSchema, patience).catch(
+    (error: unknown) => error,
+  );
   assert.match(String(refused), /DATABASE_POOLER_URL: \w+ can see the rows of all organizations/);
   const guide = await readFile(new URL('../../docs/operating.md', import.meta.url), 'utf8');
   assert(
@@ -100,18 +103,18 @@ test('a pooler whose login may see all rows is refused, and the statements of th
     ),
   );
   await sql.raw(statementsOf(refused).replaceAll('tollkeeper_requests', login)).execute(app.owner);
-  await refuseUnboundPooler(openPool(direct.href), patience);
+  await refuseUnboundPooler(openPool(direct.href), testSchema, patience);
 
   await sql.raw(`alter role ${login} set statement_timeout = '1s'`).execute(app.owner);
-  const other = await refuseUnboundPooler(openPool(direct.href), patience).catch((error: unknown) => error);
+  const other = await refuseUnboundPooler(openPool(direct.href), testSchema, patience).catch((error: unknown) => error);
   assert.match(String(other), /have other settings than the service needs/);
   await sql.raw(statementsOf(other)).execute(app.owner);
-  await refuseUnboundPooler(openPool(direct.href), patience);
+  await refuseUnboundPooler(openPool(direct.href), testSchema, patience);
 });
 
 test('two organizations that share the sessions of a pooler see their own rows alone, and use counts once', async () => {
   const pool = openPool(await startPooler());
-  await refuseUnboundPooler(pool, patience);
+  await refuseUnboundPooler(pool, testSchema, patience);
   const served = await createApp({ database: createDatabase(pool), migrated: async () => true });
   undo.push(() => served.close());
   const address = await served.listen({ host: '127.0.0.1', port: 0 });

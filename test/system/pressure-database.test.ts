@@ -7,6 +7,7 @@ import type { Pool } from 'pg';
 import { createDatabase, createPool } from '../../src/database/database.ts';
 import { endSilentConnections } from '../../src/database/silent-connections.ts';
 import { problemOf } from '../../src/http/server.ts';
+import { testSchema } from '../support/databases.ts';
 import { startTestApp } from '../support/harness.ts';
 import { longestWaitMs, queryAsOwner, until } from '../support/pressed.ts';
 
@@ -116,7 +117,7 @@ async function openTunnel() {
 
 test('a database that falls silent without a word is given up, and asked anew when it can be reached', async () => {
   const tunnel = await openTunnel();
-  const pool = createPool({ url: tunnel.url, size: 2, as: 'service' });
+  const pool = createPool({ schema: testSchema, url: tunnel.url, size: 2, as: 'service' });
   endSilentConnections(pool, 300);
   const database = createDatabase(pool);
   const ask = () => sql`select 1 as one`.execute(database).then(({ rows }) => rows.length);
@@ -151,7 +152,7 @@ test('who waits for a connection when too many wait already is refused, and the 
     connectionMs: longestWaitMs,
     mostWaitingEach: 3,
   };
-  const pool = createPool({ url: app.databaseUrl, size: 1, as: 'service', patience });
+  const pool = createPool({ schema: testSchema, url: app.databaseUrl, size: 1, as: 'service', patience });
   try {
     const database = createDatabase(pool);
     const ask = () => sql`select 1 as one`.execute(database).then(({ rows }) => rows.length);
@@ -170,7 +171,7 @@ test('who waits for a connection when too many wait already is refused, and the 
 
 test('who has waited for a connection for as long as one may is refused', async () => {
   const patience = { statementMs: 30_000, lockMs: 30_000, idleMs: 30_000, connectionMs: 2_000, mostWaitingEach: 3 };
-  const pool = createPool({ url: app.databaseUrl, size: 1, as: 'service', patience });
+  const pool = createPool({ schema: testSchema, url: app.databaseUrl, size: 1, as: 'service', patience });
   try {
     const first = await pool.connect();
     const requested = sql`select 1`.execute(createDatabase(pool));

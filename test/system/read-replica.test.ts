@@ -12,22 +12,27 @@ import { createDatabase, createPool } from '../../src/database/database.ts';
 import { ReadReplica } from '../../src/database/read-replica.ts';
 import { startEmbeddedPostgres } from '../../src/embedded-postgres/start.ts';
 import { connectWorker } from '../../src/main-database.ts';
+import { testSchema } from '../support/databases.ts';
 import { type Body, send } from '../support/harness.ts';
 import { settingsOfPair, startStandby } from '../support/standby.ts';
 
 const place = await mkdtemp(join(await realpath(tmpdir()), 'tollkeeper-replica-'));
 const dataDirectory = join(place, 'primary');
 const primary = await startEmbeddedPostgres({ dataDirectory, settings: settingsOfPair, log: () => undefined });
-const { worker, workerPool } = await connectWorker({ url: primary.serviceUrl, migrateUrl: primary.ownerUrl });
+const { worker, workerPool } = await connectWorker({
+  url: primary.serviceUrl,
+  migrateUrl: primary.ownerUrl,
+  schema: testSchema,
+});
 const key = 'sk_test_replica';
 await createFirstOrganization(worker, { name: 'Read', testKey: key, liveKey: 'sk_live_replica' }, Date.now());
 const standby = await startStandby(dataDirectory, primary.url, place);
 
 const mostLagMs = 3_000;
 const [requests, reads, watched] = [
-  createPool({ url: primary.serviceUrl, size: 5, as: 'service' }),
-  createPool({ url: standby.serviceUrl, size: 5, as: 'service' }),
-  createPool({ url: standby.serviceUrl, size: 1, as: 'worker' }),
+  createPool({ schema: testSchema, url: primary.serviceUrl, size: 5, as: 'service' }),
+  createPool({ schema: testSchema, url: standby.serviceUrl, size: 5, as: 'service' }),
+  createPool({ schema: testSchema, url: standby.serviceUrl, size: 1, as: 'worker' }),
 ];
 const changes: [boolean, string][] = [];
 const replica = new ReadReplica({
