@@ -2556,6 +2556,7 @@ CREATE INDEX payments_by_reference ON public.payments USING btree (environment_i
 CREATE INDEX payments_by_settlement ON public.payments USING btree (environment_id, settlement_date) WHERE (settlement_date IS NOT NULL);
 CREATE INDEX payments_by_status ON public.payments USING btree (environment_id, status, id) INCLUDE (pricing_model_id);
 CREATE INDEX payments_by_subscription ON public.payments USING btree (environment_id, subscription_id);
+CREATE INDEX payments_reversed ON public.payments USING btree (environment_id, updated_at) WHERE ((status = 'failed'::text) AND (settlement_date IS NOT NULL));
 CREATE INDEX payments_to_check ON public.payments USING btree (environment_id, check_at) WHERE (check_at IS NOT NULL);
 CREATE INDEX payments_unsent ON public.payments USING btree (environment_id, id) WHERE ((status = 'processing'::text) AND (processor_reference IS NULL));
 CREATE INDEX prices_by_metadata ON public.prices USING gin (metadata jsonb_path_ops) WHERE (metadata IS NOT NULL);

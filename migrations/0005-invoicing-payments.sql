@@ -231,6 +231,8 @@ create unique index payments_one_live_per_invoice on payments (environment_id, i
 create index payments_by_invoice on payments (environment_id, invoice_id);
 create index payments_by_status on payments (environment_id, status, id) include (pricing_model_id);
 create index payments_by_settlement on payments (environment_id, settlement_date) where settlement_date is not null;
+-- Those that a lost dispute or a returned debit took back.
+create index payments_reversed on payments (environment_id, updated_at) where status = 'failed' and settlement_date is not null;
 create index payments_by_creation on payments (environment_id, created_at);
 create index payments_by_customer on payments (environment_id, customer_id);
 create index payments_by_payment_method on payments (environment_id, payment_method_id) where payment_method_id is not null;

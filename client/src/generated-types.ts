@@ -4778,6 +4778,8 @@ export interface Attention {
   pastDueInvoices: number;
   /** Charges of the last 7 days that failed. */
   failedPayments: number;
+  /** Payments that a lost dispute or a returned debit took back, changed in the last 7 days. */
+  reversedPayments: number;
   draftInvoices: number;
   /** Webhooks whose attempts fail, or that the service switched off. */
   failingWebhooks: number;

@@ -10,6 +10,9 @@ export const Attention = z
     unpaidSubscriptions: count,
     pastDueInvoices: count.meta({ description: 'Invoices that `GET /invoices?pastDue=true` lists.' }),
     failedPayments: count.meta({ description: 'Charges of the last 7 days that failed.' }),
+    reversedPayments: count.meta({
+      description: 'Payments that a lost dispute or a returned debit took back, changed in the last 7 days.',
+    }),
     draftInvoices: count,
     failingWebhooks: count.meta({ description: 'Webhooks whose attempts fail, or that the service switched off.' }),
     stuckSubscriptions: count.meta({

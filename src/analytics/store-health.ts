@@ -35,6 +35,7 @@ export async function countAttention(work: Work, { since, mostCounted }: Countin
            ${count('subscriptions', sql`status = 'unpaid'`)} as unpaid_subscriptions,
            ${count('invoices', isPastDue(work.now))} as past_due_invoices,
            ${count('payments', sql`status = 'failed' and created_at >= ${since}::bigint`)} as failed_payments,
+           ${count('payments', sql`status = 'failed' and settlement_date is not null and updated_at >= ${since}::bigint`)} as reversed_payments,
            ${count('invoices', sql`status = 'draft'`)} as draft_invoices,
            ${count('subscriptions', isStuck)} as stuck_subscriptions`.execute(work.db);
   const [row] = rows;

@@ -156,6 +156,7 @@ describe('refunds and disputes at Stripe', () => {
     await app.runJobs();
     const { status, failureCode, invoiceId } = await payment(customerId);
     assert.deepEqual([status, failureCode], ['failed', 'dispute_lost (fraudulent)']);
+    assert.equal((await app.get('/analytics/attention')).attention.reversedPayments, 1);
     assert.equal((await app.get(`/invoices/${invoiceId}`)).invoice.status, 'open');
     assert.equal(await subscriptionStatus(subscriptionId), 'past_due');
     assert.deepEqual(await eventsOf(app, paymentId), ['payment.succeeded', 'payment.failed']);

@@ -111,6 +111,7 @@ function attentionOf(attention: AttentionCounts | undefined) {
     ['Past due subscriptions', attention?.pastDueSubscriptions, '/subscriptions?status=past_due'],
     ['Unpaid subscriptions', attention?.unpaidSubscriptions, '/subscriptions?status=unpaid'],
     ['Failed payments in a week', attention?.failedPayments, '/payments?status=failed'],
+    ['Disputes lost and debits returned in a week', attention?.reversedPayments, '/payments?status=failed'],
     ['Drafts to review', attention?.draftInvoices, '/invoices?status=draft'],
     ['Failing webhooks', attention?.failingWebhooks, '/webhooks'],
     ['Subscriptions whose work failed', attention?.stuckSubscriptions, '/service-health'],
