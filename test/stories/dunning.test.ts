@@ -227,5 +227,5 @@ test('the queue of dunning names the next attempt, attention counts it, and neit
   assert.equal(health.checks, null);
   const other = await app.newOrganization();
   const seen = await app.get('/analytics/attention', { key: other.testKey });
-  assert.deepEqual(Object.values(seen.attention), [0, 0, 0, 0, 0, 0, 0, null]);
+  assert.deepEqual(Object.values(seen.attention), [0, 0, 0, 0, 0, 0, 0, 0, null]);
 });
