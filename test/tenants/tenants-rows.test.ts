@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { sql } from 'kysely';
 import type pg from 'pg';
-import { serviceRole } from '../../src/database/database.ts';
+import { queueSchemaOf, serviceRole } from '../../src/database/database.ts';
+import { testSchema } from '../support/databases.ts';
 import { databaseDigest } from '../support/digest.ts';
 import {
   fillTables,
@@ -259,8 +260,8 @@ describe('row-level security', () => {
     ['write files', `copy (select 1) to '/tmp/tenants-probe'`],
     ['run programs', `copy (select 1) to program 'true'`],
     ['load code', `load 'plpgsql'`, ['42501', '00000']],
-    ['read the queue', 'select from graphile_worker._private_jobs'],
-    ['fill the queue by itself', `select graphile_worker.add_job('x')`],
+    ['read the queue', `select from ${queueSchemaOf(testSchema)}._private_jobs`],
+    ['fill the queue by itself', `select ${queueSchemaOf(testSchema)}.add_job('x')`],
     ['empty a table', 'truncate customers cascade'],
     ['secure tables anew', 'select secure_tenant_tables()'],
     ['change what the test network said', 'delete from test_processor_operations'],
@@ -510,10 +511,10 @@ describe('row-level security', () => {
     test('a function that runs as the owner belongs to the owner, looks in one place, and is proven here or called by the database alone', async () => {
       const { rows } = await owner.query<{ name: string; isTrigger: boolean; isCareful: boolean; mayCall: boolean }>(`
       select p.oid::regproc::text as name, has_function_privilege('${serviceRole}', p.oid, 'execute') as "mayCall", p.prorettype = 'trigger'::regtype as "isTrigger",
-             p.proconfig @> array['search_path=public, pg_temp'] and p.proowner = c.relowner as "isCareful"
+             p.proconfig @> array['search_path=${testSchema}, pg_temp'] and p.proowner = c.relowner as "isCareful"
         from pg_proc p, pg_class c
        where p.prosecdef and c.oid = 'customers'::regclass
-         and p.pronamespace in (select oid from pg_namespace where nspname !~ '^pg_|^information_schema$|^graphile_worker$')`);
+         and p.pronamespace in (select oid from pg_namespace where nspname !~ '^pg_|^information_schema$|graphile_worker$')`);
       assert(rows.length > 10);
       assert.deepEqual(
         rows.filter(({ isCareful }) => isCareful !== true).map(({ name }) => name),
