@@ -439,6 +439,8 @@ create table credit_pools (
 create unique index credit_pools_one_at_price on credit_pools (pricing_model_id, unit, environment_id) where draw_at_price;
 create trigger credit_pools_inserted after insert on credit_pools referencing new table as changed
   for each statement execute function new_catalog_version();
+create trigger credit_pools_updated after update on credit_pools referencing new table as changed
+  for each statement execute function new_catalog_version();
 create trigger credit_pools_deleted after delete on credit_pools referencing old table as changed
   for each statement execute function new_catalog_version();
 

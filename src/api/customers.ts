@@ -42,7 +42,13 @@ import { getSpendControls, putSpendControls } from '../spend-controls/actions.ts
 import { SpendControls, SpendControlsInput } from '../spend-controls/spend-limit.ts';
 import { Subscription, toSubscription } from '../subscriptions/subscription.ts';
 import { SubscriptionItem } from '../subscriptions/subscription-item.ts';
-import { balanceReads, readCreditBalances, textOfBalances, toUsageMeterBalance } from '../usage/actions-balances.ts';
+import {
+  balanceReads,
+  creditReads,
+  readPastCredits,
+  textOfBalances,
+  toUsageMeterBalance,
+} from '../usage/actions-balances.ts';
 import { readLedger } from '../usage/actions-ledger-entries.ts';
 import { LedgerBalance, LedgerEntry, UsageMeterBalance } from '../usage/ledger.ts';
 import { CreditBalance } from '../usage/usage-credit.ts';
@@ -267,7 +273,7 @@ export const customerRoutes = [
     answer: (balances) => ({ usageMeterBalances: balances.map(toUsageMeterBalance) }),
     batchText: textOfBalances,
   }),
-  route({
+  batchedRoute({
     method: 'GET',
     path: '/customers/{externalId}/credit-balances',
     needs: 'customers:read',
@@ -280,8 +286,12 @@ export const customerRoutes = [
     query: z.object({ pricingModelId: textFilter, asOf: pastInstant }),
     returns: z.object({ creditBalances: z.array(CreditBalance) }),
     refuses: ['customerNotFound', 'externalIdAmbiguous'],
-    handle: async (work, { params: { externalId }, query: { pricingModelId, asOf } }) => ({
-      creditBalances: await readCreditBalances(work, { externalId, pricingModelId, asOf: readInstant(asOf) }),
+    operation: creditReads,
+    request: ({ params: { externalId }, query: { pricingModelId, asOf } }) =>
+      asOf === undefined ? { externalId, pricingModelId } : null,
+    answer: (creditBalances) => ({ creditBalances }),
+    handleAlone: async (work, { params: { externalId }, query: { pricingModelId, asOf } }) => ({
+      creditBalances: await readPastCredits(work, { externalId, pricingModelId }, readInstant(asOf) ?? work.now),
     }),
   }),
   route({

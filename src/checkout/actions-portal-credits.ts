@@ -8,7 +8,7 @@ import { isMeasured } from '../pricing/usage-meter.ts';
 import { getAutoTopUp } from '../purchases/actions-auto-top-ups.ts';
 import { getSpendControls } from '../spend-controls/actions.ts';
 import { readPoolUseOfDays, readUsageOfDays } from '../usage/actions.ts';
-import { listCreditsOfCustomer } from '../usage/store-granted.ts';
+import { readCreditsOfCustomer } from '../usage/store-granted.ts';
 import type {
   NamedSubject,
   PortalControls,
@@ -30,9 +30,7 @@ export async function readCredits(
   customer: CustomerRow,
   { subscriptions, subjects }: { subscriptions: readonly PortalSubscription[]; subjects: readonly NamedSubject[] },
 ): Promise<{ readonly credits: PortalCredits[]; readonly usage: PortalUsage[] }> {
-  const found = new Map(
-    (await listCreditsOfCustomer(work, customer.id, null)).map((each) => [each.usageMeterId, each]),
-  );
+  const found = await readCreditsOfCustomer(work, customer.id);
   const credits = subjects.flatMap((subject) => {
     const perPeriod = subscriptions.reduce((sum, each) => sum + givenBy(each, subject.id), 0n);
     const each = found.get(subject.id);

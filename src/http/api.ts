@@ -166,10 +166,11 @@ async function answer(context: Serving, route: Route, request: FastifyRequest, r
       : readBody(route, body);
   const requested = readRequest(route, request, read);
   const { asked } = requested;
-  if (route.batched && 'apiKeyHash' in entry && isBatchable(requested)) {
-    const { operation, request: toRequest, text } = route.batched;
+  const batchable = isBatchable(requested) ? (route.batched?.request(requested.asked.input as never) ?? null) : null;
+  if (route.batched && batchable !== null && 'apiKeyHash' in entry) {
+    const { operation, text } = route.batched;
     const action = route.method === 'GET' ? null : actionOf(route);
-    const answered = await context.batcher.submit(operation, entry, toRequest(requested.asked.input as never), action);
+    const answered = await context.batcher.submit(operation, entry, batchable, action);
     nameIgnored(reply, requested.ignored);
     context.keyUse.note(entry.apiKeyHash);
     return jsonPayload(route, request, reply, await text(answered));

@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import type { Readable } from 'node:stream';
 import type { z } from 'zod';
 import type { Work } from '../database/work.ts';
@@ -95,6 +96,7 @@ interface RouteDefinition<
 /** How the requests of a route are answered in batches. */
 interface Batched {
   readonly operation: BatchedOperation<unknown, unknown, unknown>;
+  /** Null: the request has a transaction of its own. */
   readonly request: (input: RouteInput<z.ZodType, z.ZodType, z.ZodType>) => unknown;
   readonly text: (answer: unknown) => string | Promise<string>;
 }
@@ -160,11 +162,14 @@ export function batchedRoute<
   request,
   answer,
   batchText,
+  handleAlone,
   ...definition
 }: Omit<RouteDefinition<Params, Query, Body, Returns>, 'handle' | 'afterEffects' | 'file'> & {
   readonly operation: BatchedOperation<Request, Answer, Cache>;
-  readonly request: (input: RouteInput<Params, Query, Body>) => Request;
+  readonly request: (input: RouteInput<Params, Query, Body>) => Request | null;
   readonly answer: (answer: Answer) => z.output<Returns>;
+  /** Answers what no batch takes: an input for which `request` returns null. */
+  readonly handleAlone?: RouteDefinition<Params, Query, Body, Returns>['handle'];
   /** The JSON of `answer`, where there is a quicker way to it. */
   readonly batchText?: (answer: Answer) => string;
 }): Route {
@@ -173,7 +178,12 @@ export function batchedRoute<
   return {
     ...route({
       ...definition,
-      handle: async (work, input) => answer(await answerAlone(operation, work, request(input))),
+      handle: async (work, input, context) => {
+        const requested = request(input);
+        if (requested !== null) return answer(await answerAlone(operation, work, requested));
+        assert(handleAlone !== undefined, 'a route without it has batches for all input');
+        return handleAlone(work, input, context);
+      },
     } as RouteDefinition<Params, Query, Body, Returns>),
     // As above: requests and answers have the types that the definition says.
     batched: { operation, request, text } as unknown as Batched,

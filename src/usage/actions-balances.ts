@@ -5,6 +5,7 @@ import type { Work } from '../database/work.ts';
 import type { BatchedOperation } from '../jobs/batcher.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
+import type { CreditPool } from '../pricing/credit-pool.ts';
 import { listCreditPools } from '../pricing/store-credit-pools.ts';
 import { listUsageMeters } from '../pricing/store-usage-meters.ts';
 import { isMeasured, type UsageMeter } from '../pricing/usage-meter.ts';
@@ -16,7 +17,13 @@ import {
   listCustomerBalances,
   type SubscriptionBalances,
 } from './store-balances.ts';
-import { countEntriesAfter, listCreditsOfCustomer } from './store-granted.ts';
+import {
+  type CreditQuery,
+  countEntriesAfter,
+  listCustomerCredits,
+  listPastCredits,
+  readCredits,
+} from './store-granted.ts';
 import { type CreditBalance, toCreditBalance } from './usage-credit.ts';
 
 /**
@@ -45,37 +52,61 @@ const beginnings = new WeakMap<UsageMeter, string>();
 // Each is read back, so the bound keeps an answer within a fraction of a second.
 const maxEntriesReadBack = 100_000;
 
-/** A query about the credits of a customer. */
-interface CreditBalanceRequest {
-  readonly externalId: string;
-  readonly pricingModelId: string | undefined;
-  /** Not in the future; now when absent. */
-  readonly asOf: Instant | undefined;
-}
-
 /**
- * The credits of a customer on each usage meter that credits can be on, and in each credit pool, oldest first. Archived customers are
- * included, because history does not change.
+ * The credits of a customer at a past instant on each usage meter that credits can be on, and in each credit pool, oldest
+ * first. Archived customers are included, because history does not change.
  */
-export async function readCreditBalances(
+export async function readPastCredits(
   work: Work,
-  { externalId, pricingModelId, asOf: asked }: CreditBalanceRequest,
+  { externalId, pricingModelId }: CreditQuery,
+  asOf: Instant,
 ): Promise<CreditBalance[]> {
-  const asOf = asked ?? null;
-  if (asOf !== null && asOf > work.now)
-    throw invalid(['asOf'], 'must not be in the future: omit it for the current time');
+  if (asOf > work.now) throw invalid(['asOf'], 'must not be in the future: omit it for the current time');
   const customer = await findCustomerEvenArchived(work, externalId, pricingModelId);
   if (customer === null) throw new Problem('customerNotFound', { id: externalId });
-  if (asOf !== null && (await countEntriesAfter(work, customer.id, asOf, maxEntriesReadBack + 1)) > maxEntriesReadBack)
+  if ((await countEntriesAfter(work, customer.id, asOf, maxEntriesReadBack + 1)) > maxEntriesReadBack)
     throw invalid(['asOf'], `must be later: more than ${maxEntriesReadBack} entries came after it`);
-  const credits = await listCreditsOfCustomer(work, customer.id, asOf);
-  const byMeter = new Map(credits.map((each) => [each.usageMeterId, each]));
-  const meters = await listUsageMeters(work, [customer.pricingModelId]);
-  const pools = await listCreditPools(work, [customer.pricingModelId]);
-  return [
-    ...meters.filter((meter) => !isMeasured(meter)).map(({ id, slug }) => ({ id, slug, unit: null })),
-    ...pools,
-  ].map((subject) => toCreditBalance(subject, byMeter.get(subject.id)));
+  const credits = await listPastCredits(work, customer.id, asOf);
+  const bySubject = new Map(credits.map((each) => [each.usageMeterId, each]));
+  const subjects = await listCreditSubjects(work, [customer.pricingModelId]);
+  return subjects.map((subject) => toCreditBalance(subject, bySubject.get(subject.id)));
+}
+
+/** A usage meter or credit pool, which credits can be on. A usage meter has no unit of its own. */
+type CreditSubject = Pick<CreditPool, 'id' | 'slug' | 'pricingModelId'> & { readonly unit: string | null };
+
+/** The meters that credits can be on before the pools, each oldest first. */
+async function listCreditSubjects(work: Work, pricingModelIds: readonly string[]): Promise<CreditSubject[]> {
+  const meters = await listUsageMeters(work, pricingModelIds);
+  const pools = await listCreditPools(work, pricingModelIds);
+  return [...meters.filter((meter) => !isMeasured(meter)).map((meter) => ({ ...meter, unit: null })), ...pools];
+}
+
+/** Reads the present credits of a batch of customers in one statement. */
+export const creditReads: BatchedOperation<CreditQuery, CreditBalance[], CatalogCache<CreditSubject>> = {
+  name: 'credits',
+  weigh: () => 1,
+  maxBatchWeight: 200,
+  maxQueuedWeight: 20_000,
+  createCache: () => new LRUCache({ max: 2_000 }),
+  answer: readCustomerCredits,
+};
+
+async function readCustomerCredits(
+  work: Work,
+  queries: readonly CreditQuery[],
+  cache: CatalogCache<CreditSubject>,
+): Promise<(CreditBalance[] | Problem)[]> {
+  const rows = await listCustomerCredits(work, queries);
+  const subjectsOf = await ofCatalogs(rows, (ids) => listCreditSubjects(work, ids), cache);
+  const found = new Map(rows.map((row) => [row.position, row]));
+  return queries.map(({ externalId }, index) => {
+    const row = found.get(index + 1);
+    if (row === undefined) return new Problem('customerNotFound', { id: externalId });
+    if (row.customers > 1) return new Problem('externalIdAmbiguous', { externalId });
+    const credits = readCredits(row.credits);
+    return subjectsOf(row).map((subject) => toCreditBalance(subject, credits.get(subject.id)));
+  });
 }
 
 /** The JSON of `{ usageMeterBalances }`, ten times as fast as JSON.stringify with bigints. */
@@ -94,7 +125,7 @@ export function textOfBalances(balances: readonly MeterBalance[]): string {
 }
 
 /** Reads the balances of a batch of customers in one statement. */
-export const balanceReads: BatchedOperation<BalanceQuery, MeterBalance[], MeterCache> = {
+export const balanceReads: BatchedOperation<BalanceQuery, MeterBalance[], CatalogCache<UsageMeter>> = {
   name: 'balances',
   weigh: () => 1,
   maxBatchWeight: 200,
@@ -106,7 +137,7 @@ export const balanceReads: BatchedOperation<BalanceQuery, MeterBalance[], MeterC
 async function readCustomerBalances(
   work: Work,
   queries: readonly BalanceQuery[],
-  cache: MeterCache,
+  cache: CatalogCache<UsageMeter>,
 ): Promise<(MeterBalance[] | Problem)[]> {
   const rows = await listCustomerBalances(work, queries);
   const meters = await metersOf(work, rows.filter(isOfSubscription), cache);
@@ -122,7 +153,7 @@ function isOfSubscription(row: CustomerBalances): row is CustomerBalances & Subs
 function answerOf(
   { externalId, subscriptionId }: BalanceQuery,
   rows: readonly CustomerBalances[],
-  meters: Meters,
+  meters: OfCatalog<UsageMeter>,
 ): MeterBalance[] | Problem {
   const customers = rows[0]?.customers ?? 0;
   if (customers === 0) return new Problem('customerNotFound', { id: externalId });
@@ -134,26 +165,36 @@ function answerOf(
   return withMeters(found, meters);
 }
 
-/** The meters of a pricing model at one catalog version, in order of creation. */
-type Meters = (row: SubscriptionBalances) => readonly UsageMeter[];
-
-interface KnownMeters {
+/** A pricing model at one version of its catalog. */
+interface CatalogOfRow {
+  readonly pricingModelId: string;
   readonly catalogVersion: number;
-  readonly meters: readonly UsageMeter[];
+}
+
+/** The usage meters, or what else a catalog has, of a row's pricing model, in order of creation. */
+type OfCatalog<Part> = (row: CatalogOfRow) => readonly Part[];
+
+interface KnownParts<Part> {
+  readonly catalogVersion: number;
+  readonly parts: readonly Part[];
 }
 
 /**
- * Meters by pricing model. The version is read in the transaction that asks, and changes in the commit that changes a meter,
- * so a cached list is never out of date.
+ * Parts of catalogs by pricing model. The version is read in the transaction that asks, and changes in the commit that
+ * changes a part, so a cached list is never out of date.
  */
-type MeterCache = LRUCache<string, KnownMeters>;
+type CatalogCache<Part> = LRUCache<string, KnownParts<Part>>;
 
-async function metersOf(
-  work: Work,
-  rows: readonly SubscriptionBalances[],
-  cache: MeterCache | null = null,
-): Promise<Meters> {
-  const found = new Map<string, KnownMeters>();
+function metersOf(work: Work, rows: readonly CatalogOfRow[], cache: CatalogCache<UsageMeter> | null = null) {
+  return ofCatalogs(rows, (ids) => listUsageMeters(work, ids), cache);
+}
+
+async function ofCatalogs<Part extends { readonly pricingModelId: string }>(
+  rows: readonly CatalogOfRow[],
+  list: (pricingModelIds: readonly string[]) => Promise<Part[]>,
+  cache: CatalogCache<Part> | null,
+): Promise<OfCatalog<Part>> {
+  const found = new Map<string, KnownParts<Part>>();
   const missing = new Map<string, number>();
   for (const { pricingModelId, catalogVersion } of rows) {
     if (found.has(pricingModelId)) continue;
@@ -162,22 +203,22 @@ async function metersOf(
     else missing.set(pricingModelId, catalogVersion);
   }
   if (missing.size > 0) {
-    const meters = Map.groupBy(await listUsageMeters(work, [...missing.keys()]), (meter) => meter.pricingModelId);
+    const listed = Map.groupBy(await list([...missing.keys()]), ({ pricingModelId }) => pricingModelId);
     for (const [pricingModelId, catalogVersion] of missing) {
-      const read = { catalogVersion, meters: meters.get(pricingModelId) ?? [] };
+      const read = { catalogVersion, parts: listed.get(pricingModelId) ?? [] };
       found.set(pricingModelId, read);
       cache?.set(pricingModelId, read);
     }
   }
   return ({ pricingModelId }) => {
-    const meters = found.get(pricingModelId)?.meters;
-    assert(meters !== undefined, 'the meters of each model were looked for');
-    return meters;
+    const parts = found.get(pricingModelId)?.parts;
+    assert(parts !== undefined, 'the catalog of each row was looked for');
+    return parts;
   };
 }
 
 /** One row per meter of each subscription, even before its account is opened. */
-function withMeters(rows: readonly SubscriptionBalances[], meters: Meters): MeterBalance[] {
+function withMeters(rows: readonly SubscriptionBalances[], meters: OfCatalog<UsageMeter>): MeterBalance[] {
   const balances: MeterBalance[] = [];
   for (const row of rows) {
     const { subscriptionId } = row;

@@ -1,4 +1,5 @@
 import { type RawBuilder, sql } from 'kysely';
+import { textArray } from '../database/array-literal.ts';
 import type { Work } from '../database/work.ts';
 import type { Instant, Period } from '../kernel/calendar.ts';
 import { accountsOfSubscription, isOfSubscription, lockAccountsOfSubscriptions } from './store-accounts.ts';
@@ -107,7 +108,7 @@ async function readTakenCredits(work: Work, takers: readonly CreditTaker[]): Pro
  * The accounts of a customer that has or had credits: those of its subscriptions, and its own. They live if their
  * subscription has not ended by the instant, or if they are credit pools.
  */
-function accountsOfCustomer(work: Work, customerId: string, at: Instant) {
+function accountsOfCustomer(work: Work, customerId: string | RawBuilder<string>, at: Instant) {
   return sql`
     select a.*, not ${hasEnded} or coalesce(s.canceled_at, s.updated_at) > ${at}::bigint as lives
       from subscriptions s join ledger_accounts a on a.environment_id = s.environment_id and a.subscription_id = s.id
@@ -117,12 +118,10 @@ function accountsOfCustomer(work: Work, customerId: string, at: Instant) {
      where a.environment_id = ${work.environmentId} and a.customer_id = ${customerId}`;
 }
 
-/** The entries of account `a` after an instant: none where that is now. */
-function laterEntries(at: Instant | null) {
-  return at === null
-    ? sql`(select * from ledger_entries where false)`
-    : sql`(select e.* from ledger_entries e
-            where e.environment_id = a.environment_id and e.ledger_account_id = a.id and e.created_at > ${at}::bigint)`;
+/** The entries of account `a` after an instant. */
+function laterEntries(at: Instant) {
+  return sql`(select e.* from ledger_entries e
+              where e.environment_id = a.environment_id and e.ledger_account_id = a.id and e.created_at > ${at}::bigint)`;
 }
 
 /** The number of entries on the accounts of a customer after an instant, at most `limit`. */
@@ -134,24 +133,134 @@ export async function countEntriesAfter(work: Work, customerId: string, at: Inst
   return rows[0]?.total ?? 0;
 }
 
+/** The credits of account `a` that can be used at the present instant. */
+function openCredits(at: Instant) {
+  return sql`usage_credits c
+             where c.environment_id = a.environment_id and c.ledger_account_id = a.id and not c.spent
+               and (c.expires_at is null or c.expires_at > ${at}::bigint) and (a.lives or ${belongsToCustomer})`;
+}
+
+const creditRest = sql<bigint>`c.issued - ${appliedInAll} - c.expired - c.taken_back`;
+const noEnd = sql.lit(2 ** 53 - 1);
+
 /**
- * The credits that a customer can use, now or at a past instant: on all subscriptions that have not ended, and those of its own
- * that wait for one. At a past instant, what is left of a credit is what is left now and what entries have taken since.
+ * The credits that a customer can use now, as text: an account in each part, with its numbers in the order of `readCredits`.
+ * The sums of the account show whether it has credits or holds at all.
  */
-export async function listCreditsOfCustomer(
-  work: Work,
-  customerId: string,
-  asOf: Instant | null,
-): Promise<CreditsOfMeter[]> {
-  const at = asOf ?? work.now;
+function presentCredits(work: Work, customerId: RawBuilder<string>) {
+  return sql<string | null>`(
+    select string_agg(concat_ws(' ', a.usage_meter_id, case when a.lives then a.used - a.covered - a.settled - a.pooled else 0 end,
+             case when a.lives and a.held > 0 then (
+               select coalesce(sum(h.amount), 0) from ${holdParts} h
+                where h.environment_id = a.environment_id and h.ledger_account_id = a.id and h.status = 'open'
+                  and h.expires_at > ${work.now}::bigint) else 0 end,
+             coalesce(credit.granted, 0), coalesce(credit.paid, 0), coalesce(credit.begun, 0), nullif(credit.first_end, ${noEnd}),
+             case when credit.first_end = ${noEnd} then null
+                  when credit.first_end = credit.last_end then credit.granted + credit.paid
+                  when credit.first_end < credit.last_end then (
+                    select sum(${creditRest}) from ${openCredits(work.now)} and c.expires_at = credit.first_end) end), ',')
+      from (${accountsOfCustomer(work, customerId, work.now)}) a
+      left join lateral (
+        select coalesce(sum(c.rest) filter (where not c.is_paid), 0) as granted, coalesce(sum(c.rest) filter (where c.is_paid), 0) as paid,
+               sum(c.whole) as begun, min(c.end_at) as first_end, max(c.end_at) as last_end
+          from (select ${creditRest} as rest, c.issued - c.expired - c.taken_back as whole, c.source = 'purchase' as is_paid,
+                       coalesce(c.expires_at, ${noEnd}) as end_at
+                  from ${openCredits(work.now)} and a.granted > a.covered + a.expired + a.taken_back
+                offset 0) c
+         where c.rest > 0) credit on true
+     where a.lives or a.granted > a.covered + a.expired + a.taken_back)`;
+}
+
+/** Adds up the accounts of a text of `presentCredits` that are on the same meter or in the same pool. */
+export function readCredits(text: string | null): Map<string, CreditsOfMeter> {
+  const found = new Map<string, CreditsOfMeter>();
+  for (const account of text?.split(',') ?? []) {
+    const [usageMeterId = '', owed, held, granted, paid, begun, end, expiring] = account.split(' ');
+    const each = {
+      usageMeterId,
+      owed: BigInt(owed ?? 0),
+      held: BigInt(held ?? 0),
+      granted: BigInt(granted ?? 0),
+      paid: BigInt(paid ?? 0),
+      begun: BigInt(begun ?? 0),
+      expiresAt: end === undefined ? null : Number(end),
+      expiring: end === undefined ? 0n : BigInt(expiring ?? 0),
+    };
+    const other = found.get(usageMeterId);
+    found.set(usageMeterId, other === undefined ? each : sumOf(each, other));
+  }
+  return found;
+}
+
+function sumOf(one: CreditsOfMeter, other: CreditsOfMeter): CreditsOfMeter {
+  const [first = null] = [one.expiresAt, other.expiresAt].filter((end) => end !== null).sort((a, b) => a - b);
+  const expiringOf = ({ expiresAt, expiring }: CreditsOfMeter) => (expiresAt === first ? expiring : 0n);
+  return {
+    usageMeterId: one.usageMeterId,
+    owed: one.owed + other.owed,
+    held: one.held + other.held,
+    granted: one.granted + other.granted,
+    paid: one.paid + other.paid,
+    begun: one.begun + other.begun,
+    expiresAt: first,
+    expiring: expiringOf(one) + expiringOf(other),
+  };
+}
+
+/** A question for the credits of a customer now. */
+export interface CreditQuery {
+  readonly externalId: string;
+  readonly pricingModelId: string | undefined;
+}
+
+/** The answer to the question at `position`, from 1. There is none where no customer matches. */
+interface CustomerCredits {
+  readonly position: number;
+  /** The number of customers that match and are not archived. Without one, the answer is of the last that was archived. */
+  readonly customers: number;
+  readonly pricingModelId: string;
+  readonly catalogVersion: number;
+  /** For `readCredits`: one column is faster to read than rows. */
+  readonly credits: string | null;
+}
+
+/** The credits of several customers now, in one statement. Archived customers are included. */
+export async function listCustomerCredits(work: Work, queries: readonly CreditQuery[]): Promise<CustomerCredits[]> {
+  const { rows } = await sql<CustomerCredits>`
+    select asked.position, c.customers, c.pricing_model_id as "pricingModelId", m.catalog_version as "catalogVersion",
+           ${presentCredits(work, sql`c.id`)} as credits
+      from unnest(${textArray(queries.map((query) => query.externalId))}::text[],
+                  ${textArray(queries.map((query) => query.pricingModelId ?? null))}::text[])
+             with ordinality as asked (external_id, pricing_model_id, position)
+     cross join lateral (
+       select id, pricing_model_id, count(*) filter (where not archived) over () as customers from customers
+        where environment_id = ${work.environmentId} and external_id = asked.external_id
+          and (asked.pricing_model_id is null or pricing_model_id = asked.pricing_model_id)
+        order by archived, updated_at desc, id desc limit 1) c
+      join pricing_models m on m.environment_id = ${work.environmentId} and m.id = c.pricing_model_id`.execute(
+    work.db.withoutPlugins(),
+  );
+  return rows;
+}
+
+/** The credits that a customer can use now, by usage meter or credit pool. */
+export async function readCreditsOfCustomer(work: Work, customerId: string): Promise<Map<string, CreditsOfMeter>> {
+  const { rows } = await sql<{ credits: string | null }>`
+    select ${presentCredits(work, sql`${customerId}`)} as credits`.execute(work.db);
+  return readCredits(rows[0]?.credits ?? null);
+}
+
+/**
+ * The credits that a customer could use at a past instant: on all subscriptions that had not ended, and those of its own that
+ * waited for one. Entries that came since have taken from a credit: with their amounts its present rest is that of then.
+ */
+export async function listPastCredits(work: Work, customerId: string, at: Instant): Promise<CreditsOfMeter[]> {
   const isOfThen = (row: string, open: RawBuilder<unknown>) =>
-    asOf === null
-      ? open
-      : sql`(${open} or ${sql.ref(`${row}.updated_at`)} > ${at}::bigint) and ${sql.ref(`${row}.created_at`)} <= ${at}::bigint`;
+    sql`(${open} or ${sql.ref(`${row}.updated_at`)} > ${at}::bigint) and ${sql.ref(`${row}.created_at`)} <= ${at}::bigint`;
   const { rows } = await sql<CreditsOfMeter>`
     with account as materialized (${accountsOfCustomer(work, customerId, at)}), later as materialized (
       select a.usage_meter_id, a.lives, e.debit_side, e.credit_side, e.amount, e.usage_credit_id, e.applied_credit_ids, e.applied_amounts
-        from account a cross join lateral ${laterEntries(asOf)} e
+        from account a cross join lateral ${laterEntries(at)} e
     ), taken as (
       select part.id, sum(part.amount) as amount
         from (select applied.id, applied.amount

@@ -305,10 +305,12 @@ async function newRun() {
     }
   }
   async function compare(): Promise<void> {
-    const [{ creditBalances }, { spendControls }] = await Promise.all([
+    const [{ creditBalances }, asOfNow, { spendControls }] = await Promise.all([
       caller.get(`/customers/${externalId}/credit-balances`),
+      caller.get(`/customers/${externalId}/credit-balances?asOf=${oracle.now}`),
       caller.get(path),
     ]);
+    assert.deepEqual(creditBalances, asOfNow.creditBalances, 'read in another way, the balances are the same');
     const shown = Object.fromEntries(
       creditBalances.map(({ slug, availableBalance, granted, paid, held }: Body) => {
         const of = slug === 'ai' ? parts : Number;

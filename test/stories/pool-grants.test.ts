@@ -121,6 +121,22 @@ test('a plan grants credits of a pool at its start and at each renewal, and unus
   await assertSound(app);
 });
 
+test('balances name a pool by its new slug at once, and an archived customer keeps its balances', async () => {
+  const user = await newShop();
+  const slugs = async () =>
+    (await user.get(`/customers/${user.externalId}/credit-balances`)).creditBalances.map(({ slug }: Body) => slug);
+  assert.deepEqual(await slugs(), ['tokens', 'images', 'ai']);
+  // A pool without rates has no other rows that would change with it.
+  await user.put(`/credit-pools/${user.pool.id}`, { creditPool: { rates: [] } });
+  await slugs();
+  await user.put(`/credit-pools/${user.pool.id}`, { creditPool: { slug: 'wits' } });
+  assert.deepEqual(await slugs(), ['tokens', 'images', 'wits']);
+  await user.post(`/customers/${user.externalId}/archive`, {});
+  assert.deepEqual(await slugs(), ['tokens', 'images', 'wits']);
+  const nobody = await app.request('GET', '/customers/nobody/credit-balances');
+  assert.deepEqual([nobody.status, nobody.body.code], [404, 'NOT_FOUND']);
+});
+
 test('credits of a plan that end and leave too few in a pool are published, those that come again are not', async () => {
   const user = await newShop();
   await user.put(`/credit-pools/${user.pool.id}`, { creditPool: { lowBalanceThreshold: '110' } });
