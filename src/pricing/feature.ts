@@ -468,7 +468,7 @@ export const FeatureInput = z.discriminatedUnion(
     z.object({ ...anyRequest, type: z.literal('value'), value: FeatureValueInput }),
     z
       .object({ ...anyRequest, type: z.literal('spend_limit'), amount: Amount, spendLimit: LimitTermsInput })
-      .refine(({ amount, spendLimit }) => !isTooMuch(spendLimit.creditPoolId, amount), tooMuchOfPool),
+      .refine(({ amount, spendLimit }) => !isTooMuch(spendLimit.creditPoolId, amount), { ...tooMuchOfPool }),
   ],
   {
     error: ({ code }) =>

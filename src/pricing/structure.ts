@@ -252,7 +252,7 @@ const FeatureInput = z
         amount: amountInput(1),
         spendLimit: LimitTermsStructureInput,
       })
-      .refine(({ amount, spendLimit }) => !isTooMuch(spendLimit.creditPoolSlug, amount), tooMuchOfPool),
+      .refine(({ amount, spendLimit }) => !isTooMuch(spendLimit.creditPoolSlug, amount), { ...tooMuchOfPool }),
   ])
   .transform((given): FeatureStructure => {
     const { slug, name, description, active } = given;
