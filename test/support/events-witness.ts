@@ -33,7 +33,7 @@ export async function startWitness(app: TestApp) {
     app.owner,
   );
   await sql`
-    create function witness() returns trigger language plpgsql security definer set search_path = public as $$
+    create function witness() returns trigger language plpgsql security definer set search_path from current as $$
     begin
       insert into witnessed values (pg_current_xact_id(), tg_table_name,
         case tg_table_name when 'events' then to_jsonb(new) ->> 'object_id'

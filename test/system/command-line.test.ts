@@ -373,7 +373,7 @@ async function serveWithoutOwning(url: string): Promise<void> {
     'alter table customers add column note text',
     'truncate customers',
     'create table notes ()',
-    'drop schema checks cascade',
+    'drop table check_runs',
     'delete from ledger_entries',
     'update audit_log set action = null',
     'set role keeper',
