@@ -77,7 +77,7 @@ export class PriceDraws {
 
 export const noPriceDraws = new PriceDraws([]);
 
-/** Opens the draws of these prices. The caller has locked their accounts. Prices that no pool can draw at are left out. */
+/** Opens the draws of these prices. To save them, the caller has locked their accounts. Prices that no pool can draw at are left out. */
 export async function openDraws(work: Work, wanted: readonly WantedDraw[]): Promise<PriceDraws> {
   const distinct = [...new Map(wanted.map((each) => [keyOf(each), each])).values()];
   if (distinct.length === 0) return noPriceDraws;

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import type { Work } from '../database/work.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
 import { poolText } from '../rating/pool-units.ts';
+import { findPooledUnits } from './actions-pooled.ts';
 import {
   type EntitledBalance,
   type EntitledResource,
@@ -96,5 +97,6 @@ export async function checkEntitlements(
       'is ambiguous: several pricing models have a customer with this external id, so send pricingModelId',
     );
   }
-  return decideChecks(checks, requested, found, work.now);
+  const pooled = await findPooledUnits(work, found.atPrice);
+  return decideChecks(checks, requested, { ...found, pooled }, work.now);
 }

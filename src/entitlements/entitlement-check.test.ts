@@ -9,6 +9,7 @@ const none: Found = {
   subscriptions: [],
   inactiveResources: [],
   pools: [],
+  pooled: [],
 };
 const now = 1_000;
 
@@ -88,7 +89,7 @@ test('capacity without limit in two subscriptions is capacity without limit', ()
 test('a balance beyond 2^53 is exact', () => {
   const checks = [{ customerExternalId: 'acme', featureSlug: 'calls' }];
   const gives = (id: string, available: string): FoundSubscription => [
-    ...([1, id, [['feat_1', 'meter_1', null]], [['meter_1', available]]] as const),
+    ...([1, id, [['feat_1', 'meter_1', null]], [['meter_1', available, '0']]] as const),
     ...([[], [], null, null, true] as const),
   ];
   const found: Found = {

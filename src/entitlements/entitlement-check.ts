@@ -96,6 +96,13 @@ export interface Found {
   readonly inactiveResources: readonly string[];
   /** The units of meters that credit pools of a customer pay for, and those of the pools themselves, as texts. */
   readonly pools: readonly (readonly [customer: number, usageMeterId: string, units: string])[];
+  /** The units of meters that a pool pays for at their price, through a subscription. */
+  readonly pooled: readonly PooledUnits[];
+}
+export interface PooledUnits {
+  readonly subscriptionId: string;
+  readonly usageMeterId: string;
+  readonly units: bigint;
 }
 type FoundFeature = readonly [
   slug: number,
@@ -109,8 +116,8 @@ export type FoundSubscription = readonly [
   subscriptionId: string,
   /** Its features, with their usage meter or resource, or with their value; null for a toggle. */
   features: readonly (readonly [featureId: string, about: string | null, valued: FoundValue | null])[],
-  /** Texts, because they may exceed JSON's exact numbers. Missing without an account. */
-  balances: readonly (readonly [usageMeterId: string, available: string])[],
+  /** Texts, because they may exceed JSON's exact numbers. Missing without an account. `free`: whatever usage is owed. */
+  balances: readonly (readonly [usageMeterId: string, available: string, free: string])[],
   capacities: readonly (readonly [resourceId: string, capacity: number])[],
   /** Active claims, if there are any. */
   claims: readonly (readonly [resourceId: string, claimed: number])[],
@@ -178,7 +185,7 @@ function keyOf(customer: number, slug: number): number {
 }
 
 /** The positions in `asked.externalIds` that more than one customer has. */
-export function ambiguousCustomers({ customers }: Found): Set<number> {
+export function ambiguousCustomers({ customers }: Pick<Found, 'customers'>): Set<number> {
   const seen = new Set<number>();
   const ambiguous = new Set<number>();
   for (const [customer] of customers) (seen.has(customer) ? ambiguous : seen).add(customer);
@@ -275,15 +282,15 @@ function typeUnder(features: readonly FoundFeature[]): FeatureType | null {
 
 interface CheckedGrant extends Grant {
   readonly subscription: FoundAmounts;
-  /** The units that credit pools of the customer pay for, by meter. */
-  readonly pooled: ReadonlyMap<string, string>;
   readonly hasAccess: boolean;
   readonly given: GivenValue | null;
 }
 
 /** A subscription's remaining amounts, by meter and by resource. */
 interface FoundAmounts {
-  readonly balances: ReadonlyMap<string, string>;
+  readonly balances: ReadonlyMap<string, { readonly available: bigint; readonly free: bigint }>;
+  /** The units that credit pools of the customer pay for. */
+  readonly pooled: ReadonlyMap<string, bigint>;
   readonly capacities: ReadonlyMap<string, number>;
   readonly claims: ReadonlyMap<string, number>;
   readonly plannedAt: Instant | null;
@@ -294,6 +301,7 @@ function grantsByPair(found: Found): Map<number, CheckedGrant[]> {
   const asked = new Map(found.features.map((feature) => [feature[1], feature]));
   const grants = new Map<number, CheckedGrant[]>();
   const pools = Map.groupBy(found.pools, ([customer]) => customer);
+  const atPrices = Map.groupBy(found.pooled, ({ subscriptionId }) => subscriptionId);
   for (const [
     customer,
     subscriptionId,
@@ -305,9 +313,17 @@ function grantsByPair(found: Found): Map<number, CheckedGrant[]> {
     planned,
     hasAccess,
   ] of found.subscriptions) {
-    const amounts = { balances: new Map(balances), capacities: new Map(capacities), claims: new Map(claims) };
-    const subscription = { ...amounts, plannedAt, planned };
-    const pooled = new Map((pools.get(customer) ?? []).map(([, usageMeterId, units]) => [usageMeterId, units]));
+    const subscription = {
+      balances: new Map(
+        balances.map(([id, available, free]) => [id, { available: BigInt(available), free: BigInt(free) }]),
+      ),
+      // Its price counts for a meter without a rate only.
+      pooled: new Map([
+        ...(pools.get(customer) ?? []).map(([, id, units]) => [id, BigInt(units)] as const),
+        ...(atPrices.get(subscriptionId) ?? []).map(({ usageMeterId, units }) => [usageMeterId, units] as const),
+      ]),
+      ...{ capacities: new Map(capacities), claims: new Map(claims), plannedAt, planned },
+    };
     for (const [featureId, meant, valued] of features) {
       const feature = asked.get(featureId);
       assert(feature, 'what is given is a feature that was asked for');
@@ -315,7 +331,7 @@ function grantsByPair(found: Found): Map<number, CheckedGrant[]> {
       const key = keyOf(customer, slug);
       const given = toGivenValue(subscriptionId, valued);
       const about = meant ?? kindAbout(given?.value ?? null);
-      const grant = { subscriptionId, featureId, type, active, about, subscription, pooled, hasAccess, given };
+      const grant = { subscriptionId, featureId, type, active, about, subscription, hasAccess, given };
       const others = grants.get(key);
       if (others) others.push(grant);
       else grants.set(key, [grant]);
@@ -344,7 +360,7 @@ function standingWith(grants: readonly CheckedGrant[], inactive: ReadonlySet<str
   const subscriptions = [...new Set(grants.map(({ subscription }) => subscription))];
   return type === 'resource'
     ? standingOfPlaces(subscriptions, about, inactive.has(about), now)
-    : standingOfCredits(subscriptions, about, BigInt(lead.pooled.get(about) ?? 0));
+    : standingOfCredits(subscriptions, about);
 }
 
 function standingOfValue(given: readonly GivenValue[]): Standing {
@@ -352,13 +368,20 @@ function standingOfValue(given: readonly GivenValue[]): Standing {
   return { ...withoutLimit, type: 'value', value, left: typeof value === 'number' ? value : null };
 }
 
-function standingOfCredits(subscriptions: readonly FoundAmounts[], usageMeterId: string, pooled: bigint): Standing {
-  const balances = subscriptions.map((subscription) => BigInt(subscription.balances.get(usageMeterId) ?? 0));
-  const balance = balances.reduce((sum, each) => sum + each, 0n);
-  // A pool pays whatever usage is owed.
-  const availableBalance = pooled > 0n ? (balance > 0n ? balance : 0n) + pooled : balance;
+/** As `consume` decides: where a pool pays, it pays behind the credits of the meter, whatever usage is owed. */
+function standingOfCredits(subscriptions: readonly FoundAmounts[], usageMeterId: string): Standing {
+  const nothing = { available: 0n, free: 0n };
+  const balances = subscriptions.map((subscription) => subscription.balances.get(usageMeterId) ?? nothing);
+  // The pool is the same for all of them, so it pays once.
+  const pooled = largestOf(subscriptions.map((subscription) => subscription.pooled.get(usageMeterId) ?? 0n));
+  const sumOf = (kind: keyof typeof nothing) => balances.reduce((sum, each) => sum + each[kind], 0n);
+  const availableBalance = pooled > 0n ? sumOf('free') + pooled : sumOf('available');
   const none = { capacity: null, claimed: null, refusal: null };
   return { type: 'usage_credit_grant', availableBalance, ...none, left: availableBalance };
+}
+
+function largestOf(amounts: readonly bigint[]): bigint {
+  return amounts.reduce((largest, each) => (each > largest ? each : largest), 0n);
 }
 
 function standingOfPlaces(

@@ -6,7 +6,7 @@ import { accessOf } from '../organizations/setting.ts';
 import type { FeatureType, LimitTerms } from '../pricing/feature.ts';
 import { smallestPerUnit } from '../rating/pool-units.ts';
 import { arrearsWithoutAccess, currentStatuses } from '../subscriptions/subscription.ts';
-import { availableBalance, endedUnbooked } from '../usage/store-balances.ts';
+import { availableBalance, endedUnbooked, freeBalance } from '../usage/store-balances.ts';
 import type { Asked, Found, FoundValue } from './entitlement-check.ts';
 import { capacityOf, notExpired } from './store-claims.ts';
 import { hasStarted, lasts } from './store-item-features.ts';
@@ -135,11 +135,27 @@ function givenOf(work: Work, requested: Asked, pricingModelId: string | undefine
        where g.features is not null)`;
 }
 
+/** A pool that may pay at its price for usage of a meter through a subscription, with its balance in smallest units. */
+export type PoolAtPrice = readonly [
+  subscriptionId: string,
+  pricingModelId: string,
+  productId: string,
+  usageMeterId: string,
+  /** The account of the subscription on the meter, if there is one. */
+  ledgerAccountId: string | null,
+  creditPoolId: string,
+  balance: string,
+];
+
 /** The stored data for checks, limited to customers of one pricing model if given. */
-export async function findForChecks(work: Work, requested: Asked, pricingModelId: string | undefined): Promise<Found> {
+export async function findForChecks(
+  work: Work,
+  requested: Asked,
+  pricingModelId: string | undefined,
+): Promise<Omit<Found, 'pooled'> & { readonly atPrice: readonly PoolAtPrice[] }> {
   const { environmentId } = work;
   const balances = listed(
-    sql`a.usage_meter_id, (${availableBalance})::text`,
+    sql`a.usage_meter_id, (${availableBalance})::text, (${freeBalance})::text`,
     sql`ledger_accounts a ${endedUnbooked(work.now)}
      where a.environment_id = ${environmentId} and a.subscription_id = g.subscription_id
        and a.usage_meter_id = any(g.meter_ids)`,
@@ -158,7 +174,25 @@ export async function findForChecks(work: Work, requested: Asked, pricingModelId
     join ledger_accounts a on a.environment_id = ${environmentId} and a.customer_id = asked.customer_id
      and a.usage_meter_id = case when starts_with(asked.meter_id, 'credit_pool_') then asked.meter_id else r.credit_pool_id end
     ${endedUnbooked(work.now)}`;
-  const { rows } = await sql<Found>`
+  // A rate without conditions comes before the price. Nothing more is read unless a pool draws at the price.
+  const atPrice = sql`(
+      select p.id, p.pricing_model_id
+        from (select distinct pricing_model_id from customer) model
+        join credit_pools p on p.environment_id = ${environmentId} and p.pricing_model_id = model.pricing_model_id
+         and p.draw_at_price and p.unit = ${work.currency}) p
+    join customer c on c.pricing_model_id = p.pricing_model_id
+    cross join lateral (
+      select (${availableBalance})::text as balance from ledger_accounts a ${endedUnbooked(work.now)}
+       where a.environment_id = ${environmentId} and a.customer_id = c.id and a.usage_meter_id = p.id offset 0) pool
+    join given g on g.customer = c.number
+    cross join unnest(g.meter_ids) asked (meter_id)
+    join usage_meters m on m.environment_id = ${environmentId} and m.id = asked.meter_id and not m.is_measured
+    join subscriptions s on s.environment_id = ${environmentId} and s.id = g.subscription_id
+    join prices plan on plan.environment_id = ${environmentId} and plan.id = s.price_id
+    left join ledger_accounts own on own.environment_id = ${environmentId} and own.subscription_id = s.id and own.usage_meter_id = m.id
+   where not exists (select from credit_pool_rates r
+                      where r.environment_id = ${environmentId} and r.usage_meter_id = m.id and r.where is null)`;
+  const { rows } = await sql<Omit<Found, 'pooled'> & { readonly atPrice: readonly PoolAtPrice[] }>`
     ${givenOf(work, requested, pricingModelId)}
     select ${listed(sql`number, pricing_model_id`, sql`customer`)} as customers,
            (select count(*) from subscription) as subscriptions_read,
@@ -172,7 +206,8 @@ export async function findForChecks(work: Work, requested: Asked, pricingModelId
               and a.subscription_id = g.subscription_id and a.status in ('awaiting_payment', 'scheduled')`,
            )} as subscriptions,
            (select coalesce(json_agg(held.id), '[]'::json) from ${inactive}) as inactive_resources,
-           ${listed(sql`asked.customer, asked.meter_id, div(greatest(${availableBalance}, 0), coalesce(r.unit_cost, ${smallestPerUnit}::numeric))::text`, pools)} as pools`.execute(
+           ${listed(sql`asked.customer, asked.meter_id, div(greatest(${availableBalance}, 0), coalesce(r.unit_cost, ${smallestPerUnit}::numeric))::text`, pools)} as pools,
+           ${listed(sql`s.id, s.pricing_model_id, plan.product_id, m.id, own.id, p.id, pool.balance`, atPrice)} as at_price`.execute(
     work.db,
   );
   const [found] = rows;

@@ -5,7 +5,7 @@ import { newId } from '../database/new-id.ts';
 import { instantOfColumn, type Work } from '../database/work.ts';
 import { isCreditPool } from '../pricing/credit-pool.ts';
 import { type AccountKey, accountKeyText, distinctAccounts } from './ledger.ts';
-import { availableBalance, endedUnbooked } from './store-balances.ts';
+import { availableBalance, endedUnbooked, freeBalance } from './store-balances.ts';
 
 /*
  * Accounts are locked here before they are changed, always in the order (subscription, usage meter). Accounts of customers
@@ -177,7 +177,7 @@ export async function lockBalances(work: Work, ids: readonly string[]): Promise<
   await lockAccounts(work, ids);
   const { rows } = await sql<LockedBalance & { id: string }>`
     select a.id, ${availableBalance} as balance, a.held - ended.holds as held,
-           greatest(${availableBalance} + a.used - a.covered - a.settled - a.pooled, 0) as free
+           ${freeBalance} as free
       from ledger_accounts a ${endedUnbooked(work.now)}
      where a.environment_id = ${work.environmentId} and a.id = any(${textArray(ids)}::text[])`.execute(work.db);
   return new Map(rows.map(({ id, ...row }) => [id, row]));

@@ -36,6 +36,9 @@ export function endedUnbooked(now: Instant) {
 /** The available balance of account `a`, with `endedUnbooked` joined to it; null without an account. */
 export const availableBalance = sql<bigint | null>`a.available - a.held - ended.credits + ended.holds`;
 
+/** The credits of account `a` that are left beside open holds, whatever usage is owed. */
+export const freeBalance = sql<bigint>`greatest(${availableBalance} + a.used - a.covered - a.settled - a.pooled, 0)`;
+
 /** The balances of a subscription's accounts, and the catalog version that determines its meters. */
 export interface SubscriptionBalances {
   readonly subscriptionId: string;

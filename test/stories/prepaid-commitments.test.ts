@@ -15,6 +15,12 @@ const start = instant('2026-06-01');
 await app.setClock(start);
 const priced = (slug: string, pricing: object) => ({ slug, unitPrice: 0, pricing });
 const oncePaid = { type: 'single_payment', intervalUnit: undefined, intervalCount: undefined };
+// Meters with a plan of their own, whose credits a check asks for.
+const checkedMeters = ['calls', 'tokens', 'packs', 'payments', 'lots', 'storage', 'seconds'];
+const checkedFeatures = checkedMeters.map((usageMeterSlug) => {
+  const feature = { type: 'usage_credit_grant', slug: `${usageMeterSlug}-included`, name: usageMeterSlug, amount: 3 };
+  return { ...feature, usageMeterSlug, renewalFrequency: 'every_billing_period' };
+});
 const setup = {
   name: 'Cloud',
   isDefault: true,
@@ -30,10 +36,16 @@ const setup = {
       rolloverMaximum: 1000,
       rolloverPeriods: 1,
     },
+    ...checkedFeatures,
   ],
   products: [
     plan('free', 0, []),
     plan('pro', 2900, []),
+    plan(
+      'checked',
+      2900,
+      checkedFeatures.map(({ slug }) => slug),
+    ),
     plan('commitment', 800_000, ['commitment'], oncePaid),
     plan('commitment-list', 1_000_000, ['commitment'], oncePaid),
     plan('committed', 800_000, ['commitment'], { intervalUnit: 'year' }),
@@ -179,6 +191,84 @@ test('any events draw the same in one request as one by one', async () => {
         assert.equal(await together.meter(slug), await apart.meter(slug), slug);
     }),
     { numRuns: 5 },
+  );
+  await assertSound(app);
+});
+
+/** A user whose plan includes three units of each meter, what a check says of a meter, and whether consume takes an amount. */
+async function newCheckedUser() {
+  const user = await newUser();
+  const of = { customerId: user.customerId, priceSlug: 'checked-monthly' };
+  const { subscription } = await app.post('/subscriptions', of);
+  const through = { customerExternalId: undefined, subscriptionId: subscription.id };
+  return {
+    ...user,
+    through,
+    use: (slug: string, amount: number) => user.record(user.event(slug, amount, through)),
+    async checked(...slugs: string[]): Promise<number[]> {
+      const checks = slugs.map((slug) => ({ customerExternalId: user.externalId, featureSlug: `${slug}-included` }));
+      const { results } = await app.post('/entitlements/check', { checks });
+      return results.map(({ availableBalance }: Body) => availableBalance);
+    },
+    async takes(slug: string, amount: number): Promise<boolean> {
+      const usageEvent = user.event(slug, amount, through);
+      const { status } = await app.request('POST', '/usage-events/consume?dryRun=true', { usageEvent });
+      assert(status === 200 || status === 402, `${status}`);
+      return status === 200;
+    },
+  };
+}
+
+test('a check counts what a pool pays at the price, behind what it has drawn', async () => {
+  const user = await newCheckedUser();
+  assert.deepEqual(await user.checked(...checkedMeters), [3, 3, 3, 3, 3, 3, 3], 'no pool');
+  await user.grant('3.09');
+  // 432 calls at 5 cents for 7; 100 tokens at 3 cents and 4 at 2; one package; 30 cents and 2.9 % of 9,620 cents.
+  const billed = { lots: 3, storage: 3 };
+  const before = await user.checked('calls', 'tokens', 'packs', 'payments', 'seconds', ...Object.keys(billed));
+  assert.deepEqual(before, [435, 107, 13, 9623, 188, ...Object.values(billed)]);
+  // 102 tokens are drawn: 3.04. The next ones are of the second tier.
+  await user.use('tokens', 105);
+  assert.deepEqual(await user.checked('calls', 'tokens', 'packs'), [10, 2, 3]);
+  const checks = [2, 3].map((amount) => {
+    return { customerExternalId: user.externalId, featureSlug: 'tokens-included', amount };
+  });
+  const { results } = await app.post('/entitlements/check', { checks });
+  assert.deepEqual(
+    results.map(({ allowed }: Body) => allowed),
+    [true, false],
+  );
+});
+
+test('a check allows exactly what consume takes, whatever was drawn, held, granted and owed', async () => {
+  const meters = fc.constantFrom('calls', 'tokens', 'packs', 'payments', 'storage', 'seconds');
+  const amount = fc.integer({ min: 1, max: 150 });
+  const steps = fc.array(
+    fc.oneof(
+      fc.tuple(fc.constantFrom('use', 'hold'), meters, amount),
+      fc.tuple(fc.constant('grant'), meters, fc.integer({ min: 1, max: 6 })),
+    ),
+    { minLength: 2, maxLength: 6 },
+  );
+  await fc.assert(
+    fc.asyncProperty(steps, async (taken) => {
+      const user = await newCheckedUser();
+      for (const [kind, usageMeterSlug, count] of taken) {
+        if (kind === 'grant') await user.grant(count);
+        else if (kind === 'use') await user.use(usageMeterSlug, count);
+        else {
+          const hold = { ...user.through, usageMeterSlug, amount: count, expiresAt: start + 3_600_000 };
+          const { status } = await app.request('POST', '/holds', { hold });
+          assert(status === 200 || status === 402, `${status}`);
+        }
+      }
+      for (const slug of ['calls', 'tokens', 'packs', 'payments', 'storage', 'seconds']) {
+        const [left = 0] = await user.checked(slug);
+        if (left > 0) assert(await user.takes(slug, left), `${slug}: ${left} are left`);
+        assert(!(await user.takes(slug, Math.max(left, 0) + 1)), `${slug}: no more than ${left} are left`);
+      }
+    }),
+    { numRuns: 4 },
   );
   await assertSound(app);
 });
