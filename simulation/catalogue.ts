@@ -32,8 +32,8 @@ export interface Plan {
   readonly billsOverage: boolean;
   /** The credits of pools that it grants as those of the meter, by slug. */
   readonly pools?: Readonly<Record<string, PoolGrants>>;
-  /** The limit of the use of its subscription, for each unit of it. */
-  readonly limit?: PlanLimit;
+  /** The limits of the use of its subscription, for each unit of it. */
+  readonly limits?: readonly PlanLimit[];
   /** The usage prices of its rate card. */
   readonly rates?: readonly string[];
   /** The quantities that buyers may choose. Absent: none. */
@@ -41,16 +41,14 @@ export interface Plan {
 }
 
 export interface PlanLimit {
-  /** Null: all. */
+  /** Null: all, or a pool. */
   readonly meter: string | null;
+  /** The pool whose payments it counts. Absent: none. The amount is in its units. */
+  readonly pool?: string;
   readonly period: 'day' | 'week' | 'month' | 'billing_period';
   readonly unit: 'units' | 'money';
   readonly amount: number;
   readonly action: 'block' | 'notify';
-}
-
-export function limitsOfPlan({ limit }: Plan): PlanLimit[] {
-  return limit === undefined ? [] : [limit];
 }
 
 export const freePlan: Plan = {
@@ -78,7 +76,10 @@ export const paidPlans: readonly Plan[] = [
     quantities: { least: 1, most: 5 },
     rollover: { maximum: 700, periods: 1 },
     pools: { ai: { recurring: 20, rollover: { maximum: 9, periods: 1 } }, money: { once: 1 } },
-    limit: { meter: 'calls', period: 'month', unit: 'units', amount: 2500, action: 'block' },
+    limits: [
+      { meter: 'calls', period: 'month', unit: 'units', amount: 2500, action: 'block' },
+      { meter: null, pool: 'ai', period: 'week', unit: 'units', amount: 8, action: 'block' },
+    ],
     seats: 5,
     billsOverage: true,
   },
@@ -95,7 +96,10 @@ export const paidPlans: readonly Plan[] = [
     recurring: 2500,
     rates: ['calls-max', 'storage-max'],
     pools: { money: { recurring: 3 } },
-    limit: { meter: null, period: 'billing_period', unit: 'money', amount: 1500, action: 'block' },
+    limits: [
+      { meter: null, period: 'billing_period', unit: 'money', amount: 1500, action: 'block' },
+      { meter: null, pool: 'money', period: 'billing_period', unit: 'units', amount: 2, action: 'block' },
+    ],
     seats: 8,
     billsOverage: true,
   },
@@ -123,7 +127,7 @@ export const paidPlans: readonly Plan[] = [
     quantities: { least: 1, most: 4 },
     rollover: { maximum: 500, periods: 3 },
     pools: { ai: { recurring: 7, rollover: { maximum: 4, periods: 2 } } },
-    limit: { meter: 'calls', period: 'month', unit: 'units', amount: 700, action: 'notify' },
+    limits: [{ meter: 'calls', period: 'month', unit: 'units', amount: 700, action: 'notify' }],
     seats: 3,
     billsOverage: false,
   },
@@ -164,6 +168,7 @@ export const paidPlans: readonly Plan[] = [
     rates: ['calls-quarter', 'machines-quarter'],
     recurring: 0,
     pools: { ai: { recurring: 31 } },
+    limits: [{ meter: null, pool: 'ai', period: 'day', unit: 'units', amount: 5, action: 'notify' }],
     seats: 0,
     billsOverage: true,
   },
@@ -193,7 +198,7 @@ export const paidPlans: readonly Plan[] = [
     recurring: 75,
     grantInterval: { unit: 'week', count: 1 },
     pools: { ai: { recurring: 5 } },
-    limit: { meter: 'calls', period: 'week', unit: 'units', amount: 500, action: 'block' },
+    limits: [{ meter: 'calls', period: 'week', unit: 'units', amount: 500, action: 'block' }],
     seats: 2,
     billsOverage: true,
   },
@@ -406,9 +411,10 @@ const addOnProduct = {
 function featuresOf(of: Plan) {
   const { slug: plan, seats, pools = {} } = of;
   const named = (what: string) => ({ slug: `${plan}-${what}`, name: `${plan} ${what}`, description: '', active: true });
-  const limits = limitsOfPlan(of).map(({ meter, amount, ...terms }) => {
-    const spendLimit = { ...terms, usageMeterSlug: meter, thresholds: [50, 80, 100] };
-    return { ...named('spending'), type: 'spend_limit', amount, spendLimit };
+  const limits = (of.limits ?? []).map(({ meter, pool, amount, ...terms }, index) => {
+    const subject = pool === undefined ? { usageMeterSlug: meter } : { creditPoolSlug: pool };
+    const spendLimit = { ...terms, ...subject, thresholds: [50, 80, 100] };
+    return { ...named(`spending-${index}`), type: 'spend_limit', amount, spendLimit };
   });
   return [
     ...creditsOf(of, of, { usageMeterSlug: meterSlug }, named),

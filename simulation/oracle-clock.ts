@@ -237,8 +237,9 @@ export function resume(books: Books, subscription: Subscription, at: number): vo
   const { plan, pausedParts, period: paused } = subscription;
   const from = anchorOf(subscription);
   const whole = intervalAt(from, plan, at);
-  const long = pausedParts.findLast(({ period }) => period.wholeStart > period.start && at < period.end)?.period;
-  const goesOn = long !== undefined && paused?.start === long.start;
+  // A change may have begun another period at the same instant.
+  const long = pausedParts.findLast(({ period }) => period.start === paused?.start)?.period;
+  const goesOn = paused !== null && long !== undefined && long.wholeStart > long.start && at < long.end;
   if (goesOn) reach(books, 'resumption of a long first period', subscription.customer);
   const isRestOfPaused = goesOn || (paused !== null && intervalAt(from, plan, paused.start).index === whole.index);
   const { wholeStart, end } = goesOn ? long : { wholeStart: whole.start, end: whole.end };

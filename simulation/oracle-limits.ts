@@ -1,6 +1,7 @@
-import { limitsOfPlan } from './catalogue.ts';
+import type { PlanLimit } from './catalogue.ts';
+import { smallestPerUnit } from './catalogue-pools.ts';
 import type { UsagePrice } from './catalogue-usage.ts';
-import { calendarStart } from './oracle-arithmetic.ts';
+import { calendarStart, total } from './oracle-arithmetic.ts';
 import { statusAt } from './oracle-holds.ts';
 import { costOf, nothing, plus, type Used } from './oracle-pricing.ts';
 import { type Books, type Customer, isTerminal, type Period, reach, type Subscription } from './oracle-records.ts';
@@ -13,10 +14,13 @@ export interface Limit {
   readonly subscription: Subscription | null;
   /** Null: all meters, and usage with any label. */
   readonly meter: string | null;
+  /** The pool whose payments it counts, in place of a meter; null: none. */
+  readonly pool: string | null;
   readonly label: string | null;
   readonly period: 'day' | 'week' | 'month' | 'billing_period';
   readonly unit: 'units' | 'money';
-  amount: number;
+  /** A limit of a pool has its smallest units. */
+  amount: bigint;
   action: 'block' | 'notify';
   /** The uses of its customer that came before it. */
   readonly since: number;
@@ -26,6 +30,9 @@ export interface Limit {
 }
 
 type PeriodKey = symbol | string;
+
+/** As much as no use reaches, also in smallest units of a pool. */
+const noAmount = 10n ** 40n;
 
 /** The percents of an amount at which an event says so: 100 by another one. */
 export const thresholds = [50, 80, 100] as const;
@@ -40,18 +47,26 @@ export interface Spend {
   /** Null: it costs nothing. */
   readonly price: UsagePrice | null;
   readonly used: Used;
+  /** The pool that may pay for it, and the smallest units that it pays; null: none may. */
+  readonly drawn: Drawn | null;
   readonly label: string | null;
+}
+
+export interface Drawn {
+  readonly pool: string;
+  readonly amount: bigint;
 }
 
 export function spendOf(
   { now }: Books,
   subscription: Subscription,
-  use: Pick<Spend, 'meter' | 'price' | 'label'> & Partial<Used>,
+  use: Pick<Spend, 'meter' | 'price' | 'label' | 'drawn'> & Partial<Used>,
 ): Spend {
-  const { meter, price, label, ...used } = use;
+  const { meter, price, label, drawn, ...used } = use;
   const { period } = subscription;
   const start = period?.start ?? 0;
-  return { subscription, period: markOf(period), start, at: now, meter, price, label, used: { ...nothing, ...used } };
+  const known = { subscription, period: markOf(period), start, at: now };
+  return { ...known, meter, price, label, drawn, used: { ...nothing, ...used } };
 }
 
 /** One for each billing period, whatever its end becomes. */
@@ -61,13 +76,19 @@ function markOf(period: Period | null): symbol {
   return period.mark;
 }
 
-function isCounted(limit: Limit, spend: Pick<Spend, 'meter' | 'label' | 'subscription'>): boolean {
-  const { meter, label, subscription } = limit;
+function isCounted(limit: Limit, spend: Pick<Spend, 'meter' | 'label' | 'subscription' | 'drawn'>): boolean {
+  const { meter, pool, label, subscription } = limit;
   return (
     (meter === null || meter === spend.meter) &&
+    (pool === null || pool === spend.drawn?.pool) &&
     (label === null || label === spend.label) &&
     (subscription === null || subscription === spend.subscription)
   );
+}
+
+/** Whether a limit counts what the use of a subscription draws from a pool, with any label. */
+export function isLimitedIn({ limits }: Customer, of: Subscription, pool: string): boolean {
+  return limits.some((each) => each.pool === pool && (each.subscription === null || each.subscription === of));
 }
 
 /** The present terms. A limit of a plan that is left, or in whose place the seller has set one, refuses nothing. */
@@ -76,22 +97,27 @@ function termsOf({ limits }: Customer, limit: Limit): Pick<Limit, 'amount' | 'ac
   if (subscription === null) return limit;
   const { plan, quantity } = subscription;
   const isReplaced = limits.some((each) => each.setBy === 'seller' && keyOfLimit(each) === keyOfLimit(limit));
-  const given = limitsOfPlan(plan).find((each) => keyOfLimit(each) === keyOfLimit(limit));
-  if (isTerminal(subscription) || isReplaced || given === undefined)
-    return { amount: Number.MAX_SAFE_INTEGER, action: 'notify' };
-  return { amount: given.amount * quantity, action: given.action };
+  const given = plan.limits?.find((each) => keyOfLimit(each) === keyOfLimit(limit));
+  if (isTerminal(subscription) || isReplaced || given === undefined) return { amount: noAmount, action: 'notify' };
+  return { amount: amountOf(given) * BigInt(quantity), action: given.action };
+}
+
+function amountOf({ pool, amount }: PlanLimit): bigint {
+  return BigInt(amount) * (pool === undefined ? 1n : smallestPerUnit);
 }
 
 /** Opens the limits of the plan of a subscription. They stay, and go on counting, whatever plan follows. */
 export function openPlanLimits(subscription: Subscription): void {
   const { customer, plan } = subscription;
-  for (const terms of limitsOfPlan(plan)) {
+  for (const terms of plan.limits ?? []) {
     const isOpen = customer.limits.some(
       (each) => each.subscription === subscription && keyOfLimit(each) === keyOfLimit(terms),
     );
     if (isOpen) continue;
     const fresh = { since: customer.spends.length, touched: new Set<PeriodKey>(), reached: new Map() };
-    customer.limits = [...customer.limits, { ...terms, setBy: 'plan', label: null, subscription, ...fresh }];
+    const { meter, pool = null, period, unit, action } = terms;
+    const same = { meter, pool, label: null, period, unit, action } as const;
+    customer.limits = [...customer.limits, { ...same, amount: amountOf(terms), setBy: 'plan', subscription, ...fresh }];
   }
 }
 
@@ -100,17 +126,18 @@ function periodKey(limit: Limit, { period, at }: Pick<Spend, 'period' | 'at'>): 
   return limit.period === 'billing_period' ? period : String(calendarStart({ unit: limit.period, count: 1 }, at));
 }
 
-function sumOf(limit: Limit, spends: readonly Pick<Spend, 'price' | 'used'>[]): number {
-  if (limit.unit === 'units') return Number(spends.reduce((sum, { used }) => sum + used.units, 0n));
-  return [...Map.groupBy(spends, ({ price }) => price)].reduce((sum, [price, each]) => {
-    return price === null
-      ? sum
-      : sum +
-          costOf(
-            price.terms,
-            each.reduce((all, { used }) => plus(all, used), nothing),
-          );
-  }, 0);
+function sumOf(limit: Limit, spends: readonly Pick<Spend, 'price' | 'used' | 'drawn'>[]): bigint {
+  if (limit.unit === 'units') return unitsOf(limit, spends);
+  const costs = [...Map.groupBy(spends, ({ price }) => price)].map(([price, each]) => {
+    if (price === null) return 0n;
+    const used = each.reduce((all, one) => plus(all, one.used), nothing);
+    return BigInt(costOf(price.terms, used));
+  });
+  return total(costs, (cost) => cost);
+}
+
+function unitsOf({ pool }: Limit, spends: readonly Pick<Spend, 'used' | 'drawn'>[]): bigint {
+  return total(spends, ({ used, drawn }) => (pool === null ? used.units : (drawn?.amount ?? 0n)));
 }
 
 /** The uses that a limit counts together with another one. */
@@ -120,27 +147,35 @@ function countedWith(customer: Customer, limit: Limit, spend: Spend): Spend[] {
 }
 
 /** Whether a use fits into every blocking limit, beside open holds. One that costs nothing fits. */
-export function fits({ now }: Books, spend: Spend): boolean {
+export function fits(books: Books, spend: Spend): boolean {
+  const { now } = books;
   const { customer } = spend.subscription;
   const open = customer.holds
     .filter((hold) => statusAt(hold, now) === 'open')
-    .map((hold) => ({ ...hold, meter: hold.price.meter, used: { ...nothing, units: BigInt(hold.amount) } }));
-  return customer.limits.every((limit) => {
+    .map((hold) => ({
+      ...hold,
+      meter: hold.price.meter,
+      used: { ...nothing, units: BigInt(hold.amount) },
+      drawn: hold.pool === null ? null : { pool: hold.pool.slug, amount: hold.poolAmount },
+    }));
+  const refusing = customer.limits.filter((limit) => {
     const { amount, action } = termsOf(customer, limit);
-    if (action === 'notify' || !isCounted(limit, spend)) return true;
+    if (action === 'notify' || !isCounted(limit, spend)) return false;
     const isOfAny = limit.period !== 'billing_period';
     const held = open.filter((hold) => isCounted(limit, hold) && (isOfAny || hold.subscription === spend.subscription));
     const before = [...countedWith(customer, limit, spend), ...held];
     const after = sumOf(limit, [...before, spend]);
-    return after <= amount || after <= sumOf(limit, before);
+    return after > amount && after > sumOf(limit, before);
   });
+  if (refusing.some(({ pool }) => pool !== null)) reach(books, 'use refused by a limit of a pool', customer);
+  return refusing.length === 0;
 }
 
 /** Counts a use. `isChecked`: it had to fit, so it is beyond no limit. */
 export function count(books: Books, spend: Spend, isChecked = false): void {
   const { customer } = spend.subscription;
   const counting = customer.limits.filter((limit) => isCounted(limit, spend));
-  const isBeyond = counting.some((limit) => {
+  const beyond = counting.filter((limit) => {
     const { amount, action } = termsOf(customer, limit);
     if (isChecked || action !== 'block') return false;
     const before = countedWith(customer, limit, spend);
@@ -149,8 +184,8 @@ export function count(books: Books, spend: Spend, isChecked = false): void {
   });
   for (const limit of counting) limit.touched.add(periodKey(limit, spend));
   customer.spends.push(spend);
-  if (!isBeyond) return;
-  reach(books, 'use beyond a limit', customer);
+  if (beyond.length === 0) return;
+  reach(books, `use beyond a limit${beyond.some(({ pool }) => pool !== null) ? ' of a pool' : ''}`, customer);
   spend.subscription.beyond += 1;
 }
 
@@ -165,7 +200,7 @@ export function noteReached({ customers }: Books): void {
         limit.reached.set(key, reached);
         for (const percent of thresholds) {
           const cause = `${amount} ${percent}`;
-          if (used * 100 < amount * percent || reached.has(cause)) continue;
+          if (used * 100n < amount * BigInt(percent) || reached.has(cause)) continue;
           reached.add(cause);
           customer.reached[percent === 100 ? 'limits' : 'thresholds'] += 1;
         }
@@ -180,17 +215,20 @@ function countersOf(customer: Customer, limit: Limit) {
   return [...Map.groupBy(counted, (spend) => periodKey(limit, spend))].map(([key, spends]) => ({
     key,
     start: limit.period === 'billing_period' ? (spends[0]?.start ?? 0) : Number(key),
-    units: Number(spends.reduce((sum, { used }) => sum + used.units, 0n)),
+    units: unitsOf(limit, spends),
     used: sumOf(limit, spends),
   }));
 }
 
-export type LimitTerms = Pick<Limit, 'setBy' | 'meter' | 'label' | 'period' | 'unit' | 'amount' | 'action'>;
-type LimitedUse = Pick<Limit, 'meter' | 'period' | 'unit'> & { readonly label?: string | null };
+export type LimitTerms = Pick<Limit, 'setBy' | 'meter' | 'pool' | 'label' | 'period' | 'unit' | 'amount' | 'action'>;
+type LimitedUse = Pick<Limit, 'meter' | 'period' | 'unit'> & {
+  readonly pool?: string | null;
+  readonly label?: string | null;
+};
 
 /** The text that two limits of a customer share when one takes the place of the other. */
-export function keyOfLimit({ meter, label = null, period, unit }: LimitedUse): string {
-  return [meter, label, period, unit].join(' ');
+export function keyOfLimit({ meter, pool = null, label = null, period, unit }: LimitedUse): string {
+  return [meter, pool, label, period, unit].join(' ');
 }
 
 /** Sets the limits of a customer by its seller or by itself, in place of those before. False: they are refused. */
@@ -203,7 +241,7 @@ export function setLimits(
   const isAbove = (terms: LimitTerms) => {
     const same = customer.limits.filter((each) => each.setBy !== 'customer' && keyOfLimit(each) === keyOfLimit(terms));
     const blocking = same.map((each) => termsOf(customer, each)).filter(({ action }) => action === 'block');
-    return blocking.length > 0 && terms.amount > blocking.reduce((sum, { amount }) => sum + amount, 0);
+    return blocking.length > 0 && terms.amount > total(blocking, ({ amount }) => amount);
   };
   if (setBy === 'customer' && wanted.some(isAbove)) return false;
   const after = wanted.map((terms): Limit => {
@@ -227,18 +265,19 @@ function presentKeys({ subscriptions }: Customer, limit: Limit, now: number): Pe
 /** In the form of reality's lines. */
 export function limitLines(customer: Customer): object[] {
   const lines = customer.limits.flatMap((limit) => {
-    const { setBy, subscription, meter, label, period, unit } = limit;
+    const { setBy, subscription, meter, pool, label, period, unit } = limit;
     const isOfPlan = subscription !== null;
     const of = isOfPlan ? customer.subscriptions.indexOf(subscription) : null;
-    const [amount, action] = isOfPlan ? [null, null] : [limit.amount, limit.action];
+    const [amount, action] = isOfPlan ? [null, null] : [String(limit.amount), limit.action];
     const counters = countersOf(customer, limit)
-      .filter(({ units }) => units > 0)
-      .map(({ start, units, used }) => [start, units, used])
-      .toSorted((one, other) => one.reduce((sum, each, index) => sum || each - (other[index] ?? 0), 0));
+      .filter(({ units }) => units > 0n)
+      .map(({ start, units, used }) => [BigInt(start), units, used])
+      .toSorted((one, other) => one.reduce((sum, each, index) => sum || Number(each - (other[index] ?? 0n)), 0))
+      .map((counter) => counter.map(String));
     // One of a plan that nobody has used is left out.
     return isOfPlan && counters.length === 0
       ? []
-      : { limit: setBy, of, meter, label, period, unit, amount, action, counters };
+      : { limit: setBy, of, meter, pool, label, period, unit, amount, action, counters };
   });
   const { limits, thresholds: parts } = customer.reached;
   return limits + parts === 0 ? lines : [...lines, { reached: limits, thresholds: parts }];

@@ -4,6 +4,7 @@ import { meterSlug, type Properties, type UsagePrice } from './catalogue-usage.t
 import { least, most, total } from './oracle-arithmetic.ts';
 import { draw, hasEnded, liveCredits } from './oracle-credits.ts';
 import { heldOf, statusAt } from './oracle-holds.ts';
+import { type Drawn, isLimitedIn } from './oracle-limits.ts';
 import {
   type Books,
   type Credit,
@@ -104,6 +105,12 @@ export function payable(books: Books, customer: Customer, meter: string, propert
   return { account, cost: rate.cost, units: balance <= 0n ? 0n : least(units, balance / rate.cost) };
 }
 
+/** The part of a use that these units draw from the pool with a rate for it; null: none has. */
+export function drawnFor(meter: string, properties: Properties, units: bigint): Drawn | null {
+  const rate = rateOf(meter, properties);
+  return rate === null ? null : { pool: rate.pool, amount: units * rate.cost };
+}
+
 /** More units than anybody uses at once. */
 export const mostOfPool = 20_000n;
 
@@ -133,15 +140,17 @@ export interface Payable {
 
 /**
  * Lets pools pay for the usage of a request, in its order, as far as the credits of the meter leave it. Usage at one price
- * and rate comes with the first of it, unless other usage of the meter is between them. Returns what is paid of each.
+ * and rate comes with the first of it, unless other usage of the meter is between them, or a limit counts the pool.
+ * Returns what is paid of each.
  */
 export function payByPools(books: Books, all: readonly Payable[]): bigint[] {
   const paid = all.map(() => 0n);
   const parts: { readonly first: Payable; readonly rate: PoolRate | null; readonly places: number[] }[] = [];
   for (const [place, use] of all.entries()) {
-    const rate = rateOf(use.meter, use.properties)?.rate ?? null;
+    const { rate = null, pool = '' } = rateOf(use.meter, use.properties) ?? {};
+    const isAlone = isLimitedIn(use.subscription.customer, use.subscription, pool);
     const last = parts.findLast(({ first }) => first.subscription === use.subscription && first.meter === use.meter);
-    if (last?.first.price === use.price && last.rate === rate) last.places.push(place);
+    if (!isAlone && last?.first.price === use.price && last.rate === rate) last.places.push(place);
     else parts.push({ first: use, rate, places: [place] });
   }
   const free = new Map<Subscription, bigint>();

@@ -4,7 +4,7 @@ import { creditLine, draw, give, hasEnded, liveCredits, unitsIn, withhold } from
 import { heldOf } from './oracle-holds.ts';
 import { count, type Spend, spendOf } from './oracle-limits.ts';
 import { meter, noteLate } from './oracle-metering.ts';
-import { accountsOf, balance, beside, type Payable, payByPools } from './oracle-pools.ts';
+import { accountsOf, balance, beside, drawnFor, type Payable, payByPools } from './oracle-pools.ts';
 import { nothing } from './oracle-pricing.ts';
 import {
   askForThreshold,
@@ -192,8 +192,8 @@ export function use(books: Books, uses: readonly Use[], isChecked = false): void
   });
   for (const { subscription, price, amount, date } of fresh)
     if (isLate(subscription, date)) noteLate(subscription, price, { ...nothing, units: BigInt(amount) });
-  for (const each of fresh) count(books, spendOfUse(books, each), isChecked);
   const paid = payByPools(books, fresh.map(payableOf));
+  for (const [index, each] of fresh.entries()) count(books, spendOfUse(books, each, paid[index] ?? 0n), isChecked);
   const rests = fresh.map((each, index) => ({ ...each, pooled: Number(paid[index]) }));
   for (const ofSubscription of Map.groupBy(rests, ({ subscription }) => subscription).values())
     for (const [price, each] of Map.groupBy(ofSubscription, (one) => one.price)) {
@@ -203,18 +203,18 @@ export function use(books: Books, uses: readonly Use[], isChecked = false): void
     }
 }
 
-export function spendOfUse(
-  books: Books,
-  { subscription, price, label, amount }: Omit<UseOfCalls, 'properties'>,
-): Spend {
-  return spendOf(books, subscription, { meter: meterSlug, price, label, units: BigInt(amount) });
+/** `pooled`: the units for which a pool pays. */
+export function spendOfUse(books: Books, use: UseOfCalls, pooled: bigint): Spend {
+  const { subscription, price, label, properties, amount } = use;
+  const drawn = drawnFor(meterSlug, properties, pooled);
+  return spendOf(books, subscription, { meter: meterSlug, price, label, drawn, units: BigInt(amount) });
 }
 
 /** Records what a hold was used for, at the rate of events without properties. */
 export function useHeld(books: Books, { subscription, price, label }: Hold, amount: number): void {
   const use = { subscription, price, label, amount, properties: {} };
-  if (amount > 0) count(books, spendOfUse(books, use));
-  const [pooled] = payByPools(books, [payableOf(use)]);
+  const [pooled = 0n] = payByPools(books, [payableOf(use)]);
+  if (amount > 0) count(books, spendOfUse(books, use, pooled));
   cover(books, subscription, price, amount, Number(pooled));
 }
 
@@ -263,7 +263,7 @@ export function recordOthers(books: Books, events: readonly Other[]): Other[] {
 
 /** Events are counted where the price has an amount for each, or none of its own. */
 function countOther(books: Books, other: Other, pooled: bigint): void {
-  const { subscription, meter: of, units, price, own, label, date } = other;
+  const { subscription, meter: of, units, price, own, properties, label, date } = other;
   const account = subscription.meters.get(of.slug);
   if (account === undefined) return;
   account.used += units;
@@ -272,7 +272,8 @@ function countOther(books: Books, other: Other, pooled: bigint): void {
   const pricing = 'pricing' in price.terms ? price.terms.pricing : null;
   const countsEvents = pricing?.fixedAmountPerEvent !== undefined || pricing?.model === 'dynamic';
   const used = { units: BigInt(units), per: 1n, events: countsEvents ? 1n : 0n, own };
-  count(books, spendOf(books, subscription, { ...used, meter: of.slug, price, label }));
+  const drawn = drawnFor(of.slug, properties, pooled);
+  count(books, spendOf(books, subscription, { ...used, meter: of.slug, price, label, drawn }));
   if (isLate(subscription, date)) noteLate(subscription, price, used);
   meter(subscription, price, { ...used, units: used.units - pooled });
 }
@@ -333,7 +334,7 @@ export function useDistinct(
   account.used += amount;
   count(
     books,
-    spendOf(books, subscription, { meter: usersSlug, price: null, label: null, units: BigInt(amount) }),
+    spendOf(books, subscription, { meter: usersSlug, price: null, label: null, drawn: null, units: BigInt(amount) }),
     isChecked,
   );
   draw(books, account, BigInt(amount));

@@ -288,14 +288,15 @@ async function holdLines(db: Database, now: number): Promise<Told[]> {
 /** Spend limits with what is used in each period, and the events of those that were reached. */
 async function limitLines(db: Database): Promise<Told[]> {
   const { rows } = await sql<Told>`
-    select c.external_id as name, json_build_object('limit', l.set_by, 'of', case when s.id is not null then ${placeOfSubscription} end, 'meter', m.slug, 'label', l.label, 'period', l.period,
-        'unit', l.unit, 'amount', l.amount, 'action', l.action, 'counters', coalesce(
-          (select json_agg(json_build_array(k.period_start, k.units, k.used) order by k.period_start, k.units, k.used)
+    select c.external_id as name, json_build_object('limit', l.set_by, 'of', case when s.id is not null then ${placeOfSubscription} end, 'meter', m.slug, 'pool', p.slug, 'label', l.label, 'period', l.period,
+        'unit', l.unit, 'amount', l.amount::text, 'action', l.action, 'counters', coalesce(
+          (select json_agg(json_build_array(coalesce(k.period_start, 0)::text, k.units::text, k.used::text) order by k.period_start, k.units, k.used)
              from spend_counters k
             where k.environment_id = l.environment_id and k.spend_limit_id = l.id and k.units > 0), '[]')) as line
       from spend_limits l
       join ${remaining} c on c.environment_id = l.environment_id and c.id = l.customer_id
       left join usage_meters m on m.environment_id = l.environment_id and m.id = l.usage_meter_id
+      left join credit_pools p on p.environment_id = l.environment_id and p.id = l.usage_meter_id
       left join subscriptions s on s.environment_id = l.environment_id and s.id = l.subscription_id
      where l.set_by <> 'plan' or exists (
        select from spend_counters k

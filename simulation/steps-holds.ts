@@ -2,7 +2,7 @@ import { meterSlug, usagePrices } from './catalogue-usage.ts';
 import { dayMs, hourMs, minuteMs } from './oracle-arithmetic.ts';
 import { canEnd, close, closingOf, holdLine } from './oracle-holds.ts';
 import { fits, spendOf } from './oracle-limits.ts';
-import { balance, mostOfPool, payable, pooledShare } from './oracle-pools.ts';
+import { balance, drawnFor, mostOfPool, payable, pooledShare } from './oracle-pools.ts';
 import { type Books, type Hold, hasAccess, isCurrent, reach } from './oracle-records.ts';
 import { useHeld } from './oracle-usage.ts';
 import type { Random } from './random.ts';
@@ -51,7 +51,8 @@ export const takeHold: Draw = ({ random, books }) => {
     apply: () => {
       if (namesMeter || price.where !== undefined || !hasAccess(books, subscription)) return 'refused';
       if (!canEnd(books, expiresAt) || pooled === null) return 'refused';
-      const spend = { meter: meterSlug, price, label, units: BigInt(amount) };
+      const drawn = drawnFor(meterSlug, {}, BigInt(pooled));
+      const spend = { meter: meterSlug, price, label, drawn, units: BigInt(amount) };
       if (!fits(books, spendOf(books, subscription, spend))) {
         reach(books, 'hold refused by a limit', subscription.customer);
         return 'refused';

@@ -190,9 +190,9 @@ export const consume: Draw = ({ random, books, customers, wish, newName }) => {
       const known = rated([consumed]);
       if (known === null || !mayUse(consumed, [])) return 'refused';
       if (isRepeated(consumed)) return 'done';
-      const isCovered = pooledShare(books, subscription, rating.properties, amount) !== null;
-      if (!isCovered || !hasAccess(books, subscription)) return 'refused';
-      if (known.some((each) => !fits(books, spendOfUse(books, each)))) {
+      const pooled = pooledShare(books, subscription, rating.properties, amount);
+      if (pooled === null || !hasAccess(books, subscription)) return 'refused';
+      if (known.some((each) => !fits(books, spendOfUse(books, each, BigInt(pooled))))) {
         reach(books, 'use refused by a limit', subscription.customer);
         return 'refused';
       }

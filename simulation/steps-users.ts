@@ -59,6 +59,7 @@ export const tellUser: Draw = ({ random, books, newName }) => {
         meter: usersSlug,
         price: null,
         label: null,
+        drawn: null,
         units: BigInt(doesCount(subscription, user) ? amount : 0),
       };
       const isNew = asksLeave && known === undefined;
