@@ -26,6 +26,7 @@ const longest: Readonly<Record<string, number>> = {
   'test/system/listen.test.ts': 35,
   'test/races/races-billing.test.ts': 35,
   'test/system/webhook-crash.test.ts': 32,
+  'test/system/effects-crash.test.ts': 30,
   'test/system/pages-portal.test.ts': 29,
   'test/system/fuzz.test.ts': 28,
   'test/races/due-work-parallel.test.ts': 27,

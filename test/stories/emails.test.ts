@@ -67,8 +67,8 @@ async function runJobs(): Promise<void> {
   while ((await run()) > 0);
 }
 
-test('an invoice that is sent reaches its customer once, with its PDF and a link to pay', async () => {
-  const { caller, emails } = await newReader();
+test('an invoice that is sent reaches its customer once though its job runs three times, with its PDF and a link to pay', async () => {
+  const { caller, emails, environmentId } = await newReader();
   const { invoice } = await caller.post('/invoices', {
     invoice: { customerExternalId: 'ada', lines: [{ description: 'Workshop', unitAmount: 45000 }] },
   });
@@ -76,6 +76,8 @@ test('an invoice that is sent reaches its customer once, with its PDF and a link
   const { invoice: sent } = await caller.post(`/invoices/${invoice.id}/finalize`, {});
   await runJobs();
   const [email] = await emails('?template=invoice_issued');
+  // The queue runs a job again whose end it did not hear of.
+  for (let run = 2; run <= 3; run++) await app.tasks.send_email?.(app, { environmentId, emailId: email.id });
   const [mail] = inbox.received.filter(({ subject }) => subject?.startsWith('Invoice'));
   assert(mail);
   assert.equal(inbox.received.filter(({ messageId }) => messageId === mail.messageId).length, 1);
@@ -96,29 +98,6 @@ test('an invoice that is sent reaches its customer once, with its PDF and a link
   assert.notEqual(again, mail);
   assert.match(again?.text ?? '', /for \$450\.00/);
   await assertSound(app);
-});
-
-test('an email whose sender died before it noted the sending is sent again under the same Message-ID', async () => {
-  const { caller, emails, environmentId } = await newReader();
-  const { invoice } = await caller.post('/invoices', {
-    invoice: { customerExternalId: 'ada', lines: [{ description: 'Workshop', unitAmount: 45000 }] },
-  });
-  await caller.post(`/invoices/${invoice.id}/finalize`, {});
-  const [{ id }] = await emails('?template=invoice_issued');
-  const send = () => app.tasks.send_email?.(app, { environmentId, emailId: id });
-  await send();
-  // As if the process had been killed between the answer of the mail server and its own commit.
-  await app.owner
-    .updateTable('emails')
-    .set({ status: 'queued', sentAt: null, attempts: 0 })
-    .where('id', '=', id)
-    .execute();
-  await Promise.all([send(), send()]);
-  await send();
-  const ids = inbox.received.map(({ messageId }) => messageId);
-  assert(ids.length >= 2);
-  assert.deepEqual([...new Set(ids)], [`<${id}@acme.test>`]);
-  assert.equal((await emails(`?eventId=${(await caller.get(`/emails/${id}`)).email.eventId}`)).length, 1);
 });
 
 test('invoices go to the accounts department in its language and at its time, and the rest to the customer', async () => {

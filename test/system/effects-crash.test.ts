@@ -1,15 +1,40 @@
 import assert from 'node:assert/strict';
+import type { AddressInfo } from 'node:net';
 import { after, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'kysely';
+import { type ParsedMail, simpleParser } from 'mailparser';
+import { SMTPServer } from 'smtp-server';
 import { checkInvariants } from '../../src/invariants/check-invariants.ts';
 import { type Body, send } from '../support/harness.ts';
 import { Killable } from '../support/killable.ts';
 
-// A real process, which is killed after the processor has charged a top-up and before its credits are committed.
+// A real process, killed after something was done outside and before that is committed: a charge, or an email.
 
-const tollkeeper = await Killable.create();
-after(() => tollkeeper.remove());
+/** Each email that the mail server has taken. The first one kills the service before it hears so. */
+const taken: ParsedMail[] = [];
+const mailServer = new SMTPServer({
+  authOptional: true,
+  disabledCommands: ['STARTTLS'],
+  onData: async (stream, _session, answer) => {
+    taken.push(await simpleParser(stream));
+    if (taken.length === 1) await tollkeeper.killService();
+    answer();
+  },
+});
+// The connection of a process that was killed is broken.
+mailServer.on('error', () => undefined);
+await new Promise<void>((resolve) => mailServer.listen(0, '127.0.0.1', resolve));
+
+const tollkeeper = await Killable.create({
+  TOLLKEEPER_SMTP_URL: `smtp://127.0.0.1:${(mailServer.server.address() as AddressInfo).port}`,
+  TOLLKEEPER_MAIL_FROM: 'billing@acme.test',
+  TOLLKEEPER_PUBLIC_URL: 'https://billing.acme.test',
+});
+after(async () => {
+  await tollkeeper.remove();
+  await new Promise<void>((resolve) => mailServer.close(resolve));
+});
 
 const monthly = { type: 'subscription', intervalUnit: 'month', intervalCount: 1 };
 const grant = (slug: string, amount: number, of: object, renewalFrequency: string) => {
@@ -146,5 +171,28 @@ test('a service that is killed between the charge of a top-up and its credits gr
       (await checkInvariants(owner)).every(({ violations }) => violations.count === 0),
     );
   });
+});
+
+test('a service that is killed when the mail server has an email, before it is noted, sends it again under the same Message-ID', async () => {
+  assert(tollkeeper.isRunning, 'an earlier test has left nothing to kill');
+  await call('PUT', '/settings', { settings: { mail: { enabled: true, testRecipients: ['@acme.test'] } } });
+  const customer = { externalId: 'reader', name: 'Reader', email: 'reader@acme.test' };
+  await call('POST', '/customers', { customer });
+  const lines = [{ description: 'Workshop', unitAmount: 45000 }];
+  const { invoice } = await call('POST', '/invoices', { invoice: { customerExternalId: 'reader', lines } });
+  await call('POST', `/invoices/${invoice.id}/finalize`, {});
+  await until('the kill', async () => !tollkeeper.isRunning);
+  const readEmails = sql`select status, attempts from emails`;
+  const stored = () => tollkeeper.withOwner(async (owner) => (await readEmails.execute(owner)).rows);
+  assert.deepEqual(await stored(), [{ status: 'queued', attempts: 0 }]);
+  await tollkeeper.start();
+  await until('the repeat', async () => (await call('GET', '/emails?status=sent')).data.length === 1);
+  const [{ id }] = (await call('GET', '/emails')).data;
+  const messageId = `<${id}@acme.test>`;
+  assert.deepEqual(
+    taken.map((mail) => [mail.messageId, mail.subject]),
+    Array(2).fill([messageId, taken[0]?.subject]),
+  );
+  assert.deepEqual(await stored(), [{ status: 'sent', attempts: 1 }]);
   await tollkeeper.stop();
 });
