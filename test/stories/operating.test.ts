@@ -37,13 +37,15 @@ test('a line of a request names the organization and the key, for usage events t
   const { body } = await request('GET', '/api-keys');
   await request('POST', '/usage-events', {});
   await send(address, 'GET', '/products', undefined, { key: 'sk_test_nobody' });
-  // A line follows its answer.
+  // A line follows its answer, and may follow that of the next request.
   while (told('request').length < 3) await new Promise(setImmediate);
-  const [read, write, refused] = told('request');
+  const [read, write, refused] = [200, 400, 401].map((status) =>
+    told('request').find((line) => line.status === status),
+  );
   const key = body.data.find(({ livemode }: Body) => !livemode);
   assert.deepEqual([read?.level, read?.organizationId, read?.apiKeyId], ['info', app.id, key.id]);
-  assert.deepEqual([write?.status, write?.organizationId, write?.apiKeyId], [400, app.id, key.id]);
-  assert.deepEqual([refused?.status, refused?.organizationId], [401, undefined]);
+  assert.deepEqual([write?.organizationId, write?.apiKeyId], [app.id, key.id]);
+  assert(refused !== undefined && refused.organizationId === undefined);
 });
 
 test('requests without a key fill no log: each kind is told once in ten seconds, and hang-ups too', async () => {
