@@ -1,7 +1,7 @@
 /**
- * The first number of each advisory lock of the service, across all processes on one database. The second one is a
- * hash of the schema, which keeps installations apart, or of an id that the service made. PostgreSQL keeps locks of two numbers apart from locks of one number, and only
- * the latter come from a caller's text.
+ * The first number of each advisory lock of the service, across all processes on one database. The second one is a hash
+ * of the schema, which keeps installations apart, or of an id that the service made. PostgreSQL keeps locks of two
+ * numbers apart from locks of one number. Only the latter come from a caller's text.
  */
 export const advisoryLocks = {
   /** Liveness of workers, by the worker's id. */

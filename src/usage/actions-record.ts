@@ -109,6 +109,8 @@ export async function bookAtOnce(
   if (consumes && !drafts.every(isConsumedAtOnce)) return null;
   const sums = sumUp(drafts, () => true, now);
   const balances = await store.recordAtOnce(database, { entry, scope, realNow, now }, drafts, { sums, consumes });
+  // The cache is not out of date, and a caller that consumes in a loop beyond its balance is refused from it.
+  if (balances === 'uncovered') return null;
   if (balances !== null) return { drafted, balances };
   cache.forget(entry, scope, drafts);
   return null;

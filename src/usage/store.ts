@@ -381,7 +381,9 @@ function customerArrays(drafts: readonly Draft[]): RawBuilder<unknown> {
 }
 
 /** The SQLSTATEs by which `record_usage` asks for a transaction in its place. */
-const needsTransaction = new Set(['40001', '40P01', '23505', 'TK001', 'TK002', 'TK003']);
+const needsTransaction = new Set(['40001', '40P01', '23505', 'TK001', 'TK002']);
+/** The SQLSTATE of a balance that does not cover the usage: a transaction decides which of the requests are refused. */
+const isUncovered = 'TK003';
 
 /** The balance that a batch leaves on each account that it consumes from. Empty where nothing is consumed. */
 export type BalancesLeft = ReadonlyMap<string, bigint>;
@@ -389,14 +391,14 @@ export type BalancesLeft = ReadonlyMap<string, bigint>;
 /**
  * Stores and books new events of an API key: one statement, which is a transaction by itself. Null where something that
  * was read before has changed, an event is there already, or a balance falls below its threshold: nothing is stored then.
- * The same holds where `consumes` and a balance does not cover all its usage.
+ * The answer is 'uncovered' where `consumes` and a balance does not cover all its usage.
  */
 export async function recordAtOnce(
   database: Database,
   { entry, scope, realNow, now }: { entry: KeyEntry; scope: KeyScope; realNow: Instant; now: Instant },
   drafts: readonly Draft[],
   { sums, consumes }: { readonly sums: readonly UsageSum[]; readonly consumes: boolean },
-): Promise<BalancesLeft | null> {
+): Promise<BalancesLeft | 'uncovered' | null> {
   const { environmentId } = scope;
   const models = [
     ...new Map(sums.map(({ draft: { subscription } }) => [subscription.pricingModelId, subscription.catalogVersion])),
@@ -415,7 +417,9 @@ export async function recordAtOnce(
     if (!balances) return new Map();
     return new Map(order.usages.map(({ draft }, at) => [seriesOf(draft).ledgerAccountId, BigInt(balances[at] ?? 0)]));
   } catch (error) {
-    if (needsTransaction.has(String((error as { code?: unknown }).code))) return null;
+    const { code } = error as { code?: unknown };
+    if (code === isUncovered) return 'uncovered';
+    if (needsTransaction.has(String(code))) return null;
     throw error;
   }
 }

@@ -292,6 +292,9 @@ test('consumption that the balance covers is one statement, and tells each reque
   assert.deepEqual(leftBy(await inTransaction([3, 2])), [1n, 'insufficientBalance']);
   assert.deepEqual(leftBy(await atOnce([1])), [0n]);
   assert.equal(await atOnce([1]), null);
+  // A refusal leaves the cache as it was, so new credits need no transaction.
+  await grant(world, 5n);
+  assert.deepEqual(leftBy(await atOnce([1])), [4n]);
 });
 
 /** A connection that notes the statements sent over it, and how many `act` sends in a unit of work. */
