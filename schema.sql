@@ -2310,6 +2310,21 @@ END),
   constraint usage_meters_where_length CHECK ((char_length(("where")::text) <= 48000))
 );
 
+create table usage_months (
+  environment_id bigint not null,
+  pricing_model_id text not null,
+  usage_meter_id text not null,
+  month bigint not null,
+  customer_id text not null,
+  units numeric(38,0) not null,
+  events bigint not null,
+  constraint usage_months_pkey PRIMARY KEY (environment_id, usage_meter_id, month, customer_id),
+  constraint usage_months_environment_id_customer_id_fkey FOREIGN KEY (environment_id, customer_id) REFERENCES customers(environment_id, id),
+  constraint usage_months_environment_id_usage_meter_id_fkey FOREIGN KEY (environment_id, usage_meter_id) REFERENCES usage_meters(environment_id, id),
+  constraint usage_months_amounts CHECK (((units >= (0)::numeric) AND (events > 0))),
+  constraint usage_months_whole CHECK ((month = month_of(month)))
+);
+
 create table usage_overages (
   environment_id bigint not null,
   ledger_account_id text not null,
@@ -2354,9 +2369,13 @@ create table usage_rollups (
   hour bigint not null,
   units numeric(38,0) not null,
   events bigint not null,
+  summed_units numeric(38,0) not null default 0,
+  summed_events bigint not null default 0,
+  is_summed boolean not null default false,
   constraint usage_rollups_pkey PRIMARY KEY (environment_id, series_id, hour),
   constraint usage_rollups_environment_id_series_id_fkey FOREIGN KEY (environment_id, series_id) REFERENCES usage_series(environment_id, id),
   constraint usage_rollups_amounts CHECK (((units >= (0)::numeric) AND (events > 0))),
+  constraint usage_rollups_summed CHECK ((((summed_units >= (0)::numeric) AND (summed_units <= units)) AND ((summed_events >= 0) AND (summed_events <= events)) AND ((NOT is_summed) OR ((summed_units = units) AND (summed_events = events))))),
   constraint usage_rollups_whole_hours CHECK (((hour % (3600000)::bigint) = 0))
 );
 
@@ -2647,7 +2666,10 @@ CREATE INDEX usage_holds_by_account ON public.usage_holds USING btree (ledger_ac
 CREATE INDEX usage_holds_by_creation ON public.usage_holds USING btree (environment_id, created_at);
 CREATE INDEX usage_holds_open ON public.usage_holds USING btree (ledger_account_id, expires_at) WHERE (status = 'open'::text);
 CREATE INDEX usage_holds_open_of_pools ON public.usage_holds USING btree (pool_account_id, expires_at) WHERE ((status = 'open'::text) AND (pool_account_id IS NOT NULL));
+CREATE INDEX usage_months_of_customer ON public.usage_months USING btree (environment_id, customer_id);
+CREATE INDEX usage_months_ranked ON public.usage_months USING btree (environment_id, usage_meter_id, month, units DESC, events DESC, customer_id);
 CREATE INDEX usage_rollups_by_hour ON public.usage_rollups USING brin (hour int8_minmax_multi_ops) WITH (pages_per_range='16');
+CREATE INDEX usage_rollups_to_sum ON public.usage_rollups USING btree (environment_id, series_id, hour) WHERE (NOT is_summed);
 CREATE INDEX usage_series_by_customer ON public.usage_series USING btree (customer_id);
 CREATE INDEX usage_series_by_meter ON public.usage_series USING btree (usage_meter_id);
 CREATE INDEX usage_threshold_checks_due ON public.usage_threshold_checks USING btree (environment_id, due_at);
@@ -3175,7 +3197,7 @@ begin
     select p_environment, c.series, c.hour, sum(c.units), sum(c.events)
       from closed c group by c.series, c.hour order by c.series, c.hour
     on conflict (environment_id, series_id, hour)
-    do update set units = usage_rollups.units + excluded.units, events = usage_rollups.events + excluded.events
+    do update set units = usage_rollups.units + excluded.units, events = usage_rollups.events + excluded.events, is_summed = false
   ), of_day as (
     insert into usage_days (environment_id, pricing_model_id, usage_meter_id, day, units, events)
     select p_environment, (c.account).pricing_model_id, (c.account).usage_meter_id, day_of(c.hour), sum(c.units), sum(c.events)
@@ -3240,7 +3262,7 @@ begin
       from moved where moved.hour_events > 0 and moved.opened_by is distinct from moved.position
      order by moved.series
     on conflict (environment_id, series_id, hour)
-    do update set units = usage_rollups.units + excluded.units, events = usage_rollups.events + excluded.events
+    do update set units = usage_rollups.units + excluded.units, events = usage_rollups.events + excluded.events, is_summed = false
   ), of_day as (
     insert into usage_days (environment_id, pricing_model_id, usage_meter_id, day, units, events)
     select p_environment, moved.pricing_model_id, moved.usage_meter_id, day_of(p_hour), sum(moved.hour_units), sum(moved.hour_events)
@@ -3348,7 +3370,7 @@ begin
       from unnest(r_series, r_hour, r_units, r_events) as r (series, hour, units, events)
      group by r.series, r.hour order by r.series, r.hour
     on conflict (environment_id, series_id, hour)
-    do update set units = usage_rollups.units + excluded.units, events = usage_rollups.events + excluded.events;
+    do update set units = usage_rollups.units + excluded.units, events = usage_rollups.events + excluded.events, is_summed = false;
     insert into usage_days (environment_id, pricing_model_id, usage_meter_id, day, units, events)
     select p_environment, s.pricing_model_id, s.usage_meter_id, day_of(r.hour), sum(r.units), sum(r.events)
       from unnest(r_series, r_hour, r_units, r_events) as r (series, hour, units, events)
@@ -3519,7 +3541,7 @@ begin
     select a.environment_id, a.id, a.pricing_model_id, a.usage_meter_id, a.open_series_id, a.open_hour, a.open_units, a.open_events
       from environments e
       join ledger_accounts a on a.environment_id = e.id and a.open_series_id is not null
-       and a.open_hour < coalesce(e.clock_now, (extract(epoch from clock_timestamp()) * 1000)::bigint) - 90000000
+       and a.open_hour < coalesce(e.clock_now, (extract(epoch from clock_timestamp()) * 1000)::bigint) - 7200000
      limit at_most for update of a skip locked
   ), shut as (
     update ledger_accounts a set open_series_id = null, open_hour = null, open_units = null, open_events = null
@@ -3529,7 +3551,7 @@ begin
     select environment_id, open_series_id, open_hour, sum(open_units), sum(open_events)
       from idle group by 1, 2, 3 order by 1, 2, 3
     on conflict (environment_id, series_id, hour)
-    do update set units = usage_rollups.units + excluded.units, events = usage_rollups.events + excluded.events
+    do update set units = usage_rollups.units + excluded.units, events = usage_rollups.events + excluded.events, is_summed = false
   ), of_day as (
     insert into usage_days (environment_id, pricing_model_id, usage_meter_id, day, units, events)
     select environment_id, pricing_model_id, usage_meter_id, day_of(open_hour), sum(open_units), sum(open_events)
@@ -4622,6 +4644,11 @@ CREATE OR REPLACE FUNCTION public.month_after(at bigint)
  LANGUAGE sql
  IMMUTABLE
 RETURN ((EXTRACT(epoch FROM (date_trunc('month'::text, ('1970-01-01 00:00:00'::timestamp without time zone + ((at)::double precision * '00:00:00.001'::interval))) + '1 mon'::interval)) * (1000)::numeric))::bigint;
+CREATE OR REPLACE FUNCTION public.month_of(at bigint)
+ RETURNS bigint
+ LANGUAGE sql
+ IMMUTABLE
+RETURN ((EXTRACT(epoch FROM (date_trunc('month'::text, ('1970-01-01 00:00:00'::timestamp without time zone + ((at)::double precision * '00:00:00.001'::interval))) - '1970-01-01 00:00:00'::timestamp without time zone)))::bigint * 1000);
 CREATE OR REPLACE FUNCTION public.months_of(interval_unit text, interval_count bigint)
  RETURNS TABLE(numerator numeric, denominator numeric)
  LANGUAGE sql
@@ -5646,6 +5673,32 @@ begin
       left join usage_event_distinct_properties d on d.environment_id = e.environment_id and d.usage_event_id = e.id
      group by e.environment_id, e.series_id', n);
 end $function$;
+CREATE OR REPLACE FUNCTION public.sum_usage_months(at_most integer)
+ RETURNS integer
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+declare
+  summed integer;
+begin
+  with grown as materialized (
+    select environment_id, series_id, hour, units - summed_units as units, events - summed_events as events
+      from usage_rollups where not is_summed limit at_most for no key update skip locked
+  ), marked as (
+    update usage_rollups r set summed_units = r.units, summed_events = r.events, is_summed = true
+      from grown g where r.environment_id = g.environment_id and r.series_id = g.series_id and r.hour = g.hour
+  ), month as (
+    insert into usage_months (environment_id, pricing_model_id, usage_meter_id, month, customer_id, units, events)
+    select s.environment_id, s.pricing_model_id, s.usage_meter_id, month_of(g.hour), s.customer_id, sum(g.units), sum(g.events)
+      from grown g join usage_series s on s.environment_id = g.environment_id and s.id = g.series_id
+     group by 1, 2, 3, 4, 5 order by 1, 3, 4, 5
+    on conflict (environment_id, usage_meter_id, month, customer_id)
+    do update set units = usage_months.units + excluded.units, events = usage_months.events + excluded.events
+  )
+  select count(*) into summed from grown;
+  return summed;
+end $function$;
 CREATE OR REPLACE FUNCTION public.switch_environment(wanted_livemode boolean)
  RETURNS environment_scope
  LANGUAGE plpgsql
@@ -5842,7 +5895,7 @@ CREATE OR REPLACE FUNCTION public.unaudited_tables()
  RETURNS text[]
  LANGUAGE sql
  IMMUTABLE
-RETURN ARRAY['usage_events'::text, 'usage_series'::text, 'usage_rollups'::text, 'usage_archive_sums'::text, 'usage_event_distinct_properties'::text, 'ledger_transactions'::text, 'ledger_entries'::text, 'ledger_accounts'::text, 'usage_overages'::text, 'usage_charges'::text, 'pool_draws'::text, 'usage_measures'::text, 'usage_levels'::text, 'usage_threshold_checks'::text, 'auto_top_up_checks'::text, 'spend_counters'::text, 'credit_subjects'::text, 'customer_balances'::text, 'number_series'::text, 'events'::text, 'webhook_deliveries'::text, 'webhook_attempts'::text, 'emails'::text, 'mrr_customers'::text, 'mrr_amounts'::text, 'mrr_movements'::text, 'mrr_balances'::text, 'mrr_retention'::text, 'money_days'::text, 'usage_days'::text, 'idempotency_keys'::text, 'processor_events'::text, 'audit_log'::text];
+RETURN ARRAY['usage_events'::text, 'usage_series'::text, 'usage_rollups'::text, 'usage_archive_sums'::text, 'usage_event_distinct_properties'::text, 'ledger_transactions'::text, 'ledger_entries'::text, 'ledger_accounts'::text, 'usage_overages'::text, 'usage_charges'::text, 'pool_draws'::text, 'usage_measures'::text, 'usage_levels'::text, 'usage_threshold_checks'::text, 'auto_top_up_checks'::text, 'spend_counters'::text, 'credit_subjects'::text, 'customer_balances'::text, 'number_series'::text, 'events'::text, 'webhook_deliveries'::text, 'webhook_attempts'::text, 'emails'::text, 'mrr_customers'::text, 'mrr_amounts'::text, 'mrr_movements'::text, 'mrr_balances'::text, 'mrr_retention'::text, 'money_days'::text, 'usage_days'::text, 'usage_months'::text, 'idempotency_keys'::text, 'processor_events'::text, 'audit_log'::text];
 CREATE OR REPLACE FUNCTION public.usage_partition_may_leave(n integer)
  RETURNS boolean
  LANGUAGE sql
@@ -6095,6 +6148,8 @@ create policy tenant on usage_measures to {tollkeeper_service} using (environmen
 create policy worker on usage_measures to {tollkeeper_worker} using true;
 create policy tenant on usage_meters to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
 create policy worker on usage_meters to {tollkeeper_worker} using true;
+create policy tenant on usage_months to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
+create policy worker on usage_months to {tollkeeper_worker} using true;
 create policy tenant on usage_overages to {tollkeeper_service} using (environment_id = ( SELECT current_environment() AS current_environment));
 create policy worker on usage_overages to {tollkeeper_worker} using true;
 create policy tenant on usage_rollups to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR sees_series(environment_id, series_id)));

@@ -46,6 +46,10 @@ async function requestsOfPages(service: BenchService): Promise<Readonly<Record<s
   const count = (list: string, status: string) => `/${list}?limit=1&status=${status}`;
   const usage = (days: number, by: string) =>
     `/usage-meters/${meter.id}/summary?groupBy=${by}&from=${testClock.now - days * dayMs}`;
+  const today = new Date(testClock.now);
+  const monthsAgo = (months: number) => Date.UTC(today.getUTCFullYear(), today.getUTCMonth() - months, 1);
+  const ranking = (months: number) =>
+    `/usage-meters/${meter.id}/summary?groupBy=customer&from=${monthsAgo(months)}&to=${monthsAgo(months - 1)}`;
   const reports = ['mrr', 'revenue', 'payments', 'churn', 'retention', 'usage'];
   return {
     home: [
@@ -75,7 +79,7 @@ async function requestsOfPages(service: BenchService): Promise<Readonly<Record<s
     'credit-notes': [`/credit-notes?${page}`],
     catalog: ['/pricing-models?limit=100', '/pricing-models/default'],
     usage: [
-      ...[usage(1, 'hour'), usage(30, 'day'), usage(365, 'month'), usage(30, 'customer')],
+      ...[usage(1, 'hour'), usage(30, 'day'), usage(365, 'month'), ranking(0), ranking(1)],
       `/usage-events?${page}&usageMeterId=${meter.id}`,
     ],
     events: [`/events?${page}`, `/events?${page}&type=subscription.updated`],

@@ -527,12 +527,19 @@ create table usage_rollups (
   hour bigint not null,
   units numeric(38, 0) not null,
   events bigint not null,
+  -- The part that usage_months has, and whether that is all.
+  summed_units numeric(38, 0) not null default 0,
+  summed_events bigint not null default 0,
+  is_summed boolean not null default false,
   primary key (environment_id, series_id, hour),
   foreign key (environment_id, series_id) references usage_series,
   constraint usage_rollups_whole_hours check (hour % 3600000 = 0),
-  constraint usage_rollups_amounts check (units >= 0 and events > 0)
+  constraint usage_rollups_amounts check (units >= 0 and events > 0),
+  constraint usage_rollups_summed check (summed_units between 0 and units and summed_events between 0 and events
+    and (not is_summed or summed_units = units and summed_events = events))
 ) with (fillfactor = 70);
 create index usage_rollups_by_hour on usage_rollups using brin (hour int8_minmax_multi_ops) with (pages_per_range = 16);
+create index usage_rollups_to_sum on usage_rollups (environment_id, series_id, hour) where not is_summed;
 comment on column usage_rollups.units is 'As booked: on a meter that counts distinct properties, of the first event with each.';
 
 -- The first event with the same properties in a period counts: usage_event_id. The digest, of the account, the period and

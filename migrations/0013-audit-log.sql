@@ -49,8 +49,8 @@ create function unaudited_tables() returns text[] language sql immutable
     'events', 'webhook_deliveries', 'webhook_attempts', 'emails',
     -- Recurring revenue, which follows from the subscriptions.
     'mrr_customers', 'mrr_amounts', 'mrr_movements', 'mrr_balances', 'mrr_retention',
-    -- Sums by day, which follow from invoices, payments and roll-ups.
-    'money_days', 'usage_days',
+    -- Sums by day and month, which follow from invoices, payments and roll-ups.
+    'money_days', 'usage_days', 'usage_months',
     -- Answers kept for repeats, messages of a processor that were seen.
     'idempotency_keys', 'processor_events',
     'audit_log'];

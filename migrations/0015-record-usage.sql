@@ -74,7 +74,7 @@ begin
       from moved where moved.hour_events > 0 and moved.opened_by is distinct from moved.position
      order by moved.series
     on conflict (environment_id, series_id, hour)
-    do update set units = usage_rollups.units + excluded.units, events = usage_rollups.events + excluded.events
+    do update set units = usage_rollups.units + excluded.units, events = usage_rollups.events + excluded.events, is_summed = false
   ), of_day as (
     insert into usage_days (environment_id, pricing_model_id, usage_meter_id, day, units, events)
     select p_environment, moved.pricing_model_id, moved.usage_meter_id, day_of(p_hour), sum(moved.hour_units), sum(moved.hour_events)
@@ -285,7 +285,7 @@ begin
     select p_environment, c.series, c.hour, sum(c.units), sum(c.events)
       from closed c group by c.series, c.hour order by c.series, c.hour
     on conflict (environment_id, series_id, hour)
-    do update set units = usage_rollups.units + excluded.units, events = usage_rollups.events + excluded.events
+    do update set units = usage_rollups.units + excluded.units, events = usage_rollups.events + excluded.events, is_summed = false
   ), of_day as (
     insert into usage_days (environment_id, pricing_model_id, usage_meter_id, day, units, events)
     select p_environment, (c.account).pricing_model_id, (c.account).usage_meter_id, day_of(c.hour), sum(c.units), sum(c.events)
@@ -529,7 +529,7 @@ begin
       from unnest(r_series, r_hour, r_units, r_events) as r (series, hour, units, events)
      group by r.series, r.hour order by r.series, r.hour
     on conflict (environment_id, series_id, hour)
-    do update set units = usage_rollups.units + excluded.units, events = usage_rollups.events + excluded.events;
+    do update set units = usage_rollups.units + excluded.units, events = usage_rollups.events + excluded.events, is_summed = false;
     insert into usage_days (environment_id, pricing_model_id, usage_meter_id, day, units, events)
     select p_environment, s.pricing_model_id, s.usage_meter_id, day_of(r.hour), sum(r.units), sum(r.events)
       from unnest(r_series, r_hour, r_units, r_events) as r (series, hour, units, events)

@@ -49,6 +49,53 @@ create table usage_days (
 );
 create index usage_days_to_merge on usage_days (environment_id, usage_meter_id, day) where not is_merged;
 
+create function month_of(at bigint) returns bigint language sql immutable
+  return extract(epoch from date_trunc('month', timestamp 'epoch' + at * interval '1 millisecond') - timestamp 'epoch')::bigint * 1000;
+
+-- The usage of customers by meter and month in UTC, for a ranking that adds up no history. Each row has the summed part of its
+-- roll-ups. A reader adds the rest of these, and those that are open on an account.
+create table usage_months (
+  environment_id bigint not null,
+  pricing_model_id text collate "C" not null,
+  usage_meter_id text collate "C" not null,
+  month bigint not null,
+  customer_id text collate "C" not null,
+  units numeric(38, 0) not null,
+  events bigint not null,
+  primary key (environment_id, usage_meter_id, month, customer_id),
+  foreign key (environment_id, usage_meter_id) references usage_meters,
+  foreign key (environment_id, customer_id) references customers,
+  constraint usage_months_whole check (month = month_of(month)),
+  constraint usage_months_amounts check (units >= 0 and events > 0)
+);
+create index usage_months_ranked on usage_months (environment_id, usage_meter_id, month, units desc, events desc, customer_id);
+create index usage_months_of_customer on usage_months (environment_id, customer_id);
+
+-- Adds roll-ups that grew to the months of their customers, at most `at_most`, and returns their number. It holds the roll-ups that it
+-- adds, so that each unit is added once.
+create function sum_usage_months(at_most integer) returns integer
+  language plpgsql volatile security definer set search_path from current as $$
+declare
+  summed integer;
+begin
+  with grown as materialized (
+    select environment_id, series_id, hour, units - summed_units as units, events - summed_events as events
+      from usage_rollups where not is_summed limit at_most for no key update skip locked
+  ), marked as (
+    update usage_rollups r set summed_units = r.units, summed_events = r.events, is_summed = true
+      from grown g where r.environment_id = g.environment_id and r.series_id = g.series_id and r.hour = g.hour
+  ), month as (
+    insert into usage_months (environment_id, pricing_model_id, usage_meter_id, month, customer_id, units, events)
+    select s.environment_id, s.pricing_model_id, s.usage_meter_id, month_of(g.hour), s.customer_id, sum(g.units), sum(g.events)
+      from grown g join usage_series s on s.environment_id = g.environment_id and s.id = g.series_id
+     group by 1, 2, 3, 4, 5 order by 1, 3, 4, 5
+    on conflict (environment_id, usage_meter_id, month, customer_id)
+    do update set units = usage_months.units + excluded.units, events = usage_months.events + excluded.events
+  )
+  select count(*) into summed from grown;
+  return summed;
+end $$;
+
 -- One trigger function for each table. `parts` selects what rows of `%s` count; each has a sign, 1 as it is and -1 as it was.
 create function sum_by_day(of_table text, of_days text, keys text, sums text[], parts text) returns void language plpgsql as $sum$
 declare
@@ -179,7 +226,7 @@ end $$;
 -- A roll-up stays open on its account until usage of a later hour comes. Only the accounts of those that are open are read.
 create index ledger_accounts_open_rollups on ledger_accounts (environment_id, open_series_id) where open_series_id is not null;
 
--- Closes the open roll-ups of accounts without usage for a day, at most `at_most` of one environment, and returns their number.
+-- Closes the open roll-ups of hours that ended more than an hour ago, at most `at_most` of one environment, and returns their number.
 -- It does what the next usage of the account would do. An account with usage under way is left to that.
 create function close_idle_rollups(at_most integer) returns integer
   language plpgsql volatile security definer set search_path from current as $$
@@ -190,7 +237,7 @@ begin
     select a.environment_id, a.id, a.pricing_model_id, a.usage_meter_id, a.open_series_id, a.open_hour, a.open_units, a.open_events
       from environments e
       join ledger_accounts a on a.environment_id = e.id and a.open_series_id is not null
-       and a.open_hour < coalesce(e.clock_now, (extract(epoch from clock_timestamp()) * 1000)::bigint) - 90000000
+       and a.open_hour < coalesce(e.clock_now, (extract(epoch from clock_timestamp()) * 1000)::bigint) - 7200000
      limit at_most for update of a skip locked
   ), shut as (
     update ledger_accounts a set open_series_id = null, open_hour = null, open_units = null, open_events = null
@@ -200,7 +247,7 @@ begin
     select environment_id, open_series_id, open_hour, sum(open_units), sum(open_events)
       from idle group by 1, 2, 3 order by 1, 2, 3
     on conflict (environment_id, series_id, hour)
-    do update set units = usage_rollups.units + excluded.units, events = usage_rollups.events + excluded.events
+    do update set units = usage_rollups.units + excluded.units, events = usage_rollups.events + excluded.events, is_summed = false
   ), of_day as (
     insert into usage_days (environment_id, pricing_model_id, usage_meter_id, day, units, events)
     select environment_id, pricing_model_id, usage_meter_id, day_of(open_hour), sum(open_units), sum(open_events)

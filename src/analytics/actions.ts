@@ -113,7 +113,7 @@ export async function takeBalancesOnce(database: Database): Promise<number> {
 // Rows of one transaction.
 const sumsAtOnce = 5_000;
 
-/** Merges the new sums of days, and closes idle roll-ups, in every environment. Returns the number of both. */
+/** Closes idle roll-ups, merges the new sums of days and adds to those of months, in every environment. Returns the number of all. */
 export async function mergeSumsOnce(database: Database): Promise<number> {
   let merged = 0;
   for (let portion = 0; portion < mostPortions; portion++) {

@@ -6,7 +6,7 @@ export const analyticsTasks: TaskList = {
   async take_mrr_balances({ database }) {
     await takeBalancesOnce(database);
   },
-  /** Merges the sums of days, and closes idle roll-ups. */
+  /** Merges the sums of days, adds to those of months, and closes idle roll-ups. */
   async merge_daily_sums({ database }) {
     await mergeSumsOnce(database);
   },

@@ -292,10 +292,12 @@ export async function sumUsage(work: Work, range: ReportRange): Promise<MeterSum
   return rows;
 }
 
-/** Merges the sums of days, and closes idle roll-ups. */
+/** Closes idle roll-ups, merges the sums of days, and adds roll-ups to the months of customers. */
 export async function mergeSums(database: Database, atMost: number): Promise<number> {
   const { rows } = await sql<{ count: number }>`
-    select close_idle_rollups(${atMost}) + merge_daily_sums(${atMost}) as count`.execute(database);
+    select close_idle_rollups(${atMost}) + merge_daily_sums(${atMost}) + sum_usage_months(${atMost}) as count`.execute(
+    database,
+  );
   return rows[0]?.count ?? 0;
 }
 

@@ -1648,6 +1648,16 @@ export interface UsageMeters {
   where: Json | null;
 }
 
+export interface UsageMonths {
+  customerId: string;
+  environmentId: number;
+  events: number;
+  month: number;
+  pricingModelId: string;
+  units: bigint;
+  usageMeterId: string;
+}
+
 export interface UsageOverages {
   environmentId: number;
   events: Generated<bigint>;
@@ -1679,7 +1689,10 @@ export interface UsageRollups {
   environmentId: number;
   events: number;
   hour: number;
+  isSummed: Generated<boolean>;
   seriesId: number;
+  summedEvents: Generated<number>;
+  summedUnits: Generated<bigint>;
   /**
    * As booked: on a meter that counts distinct properties, of the first event with each.
    */
@@ -1839,6 +1852,7 @@ export interface DB {
   usageLevels: UsageLevels;
   usageMeasures: UsageMeasures;
   usageMeters: UsageMeters;
+  usageMonths: UsageMonths;
   usageOverages: UsageOverages;
   usagePartitions: UsagePartitions;
   usageRollups: UsageRollups;

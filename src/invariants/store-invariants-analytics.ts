@@ -131,4 +131,17 @@ export const analyticsInvariants: readonly Invariant[] = [
                 join usage_series s on s.environment_id = r.environment_id and s.id = r.series_id) part
        group by environment_id, usage_meter_id, pricing_model_id, day having sum(units) <> 0 or sum(events) <> 0`,
   },
+  {
+    name: 'usageOfMonthsAddsUp',
+    sentence: "The usage of a customer's month is the summed part of its roll-ups.",
+    query: sql`
+      select environment_id, usage_meter_id, pricing_model_id, customer_id, month, sum(units) as units, sum(events) as events
+        from (select environment_id, usage_meter_id, pricing_model_id, customer_id, month, units, events from usage_months
+               union all
+              select r.environment_id, s.usage_meter_id, s.pricing_model_id, s.customer_id, month_of(r.hour), -r.summed_units, -r.summed_events
+                from usage_rollups r
+                join usage_series s on s.environment_id = r.environment_id and s.id = r.series_id
+               where r.summed_events > 0) part
+       group by environment_id, usage_meter_id, pricing_model_id, customer_id, month having sum(units) <> 0 or sum(events) <> 0`,
+  },
 ];

@@ -1,4 +1,4 @@
-import { type Instant, msPerDay } from '../kernel/calendar.ts';
+import { type Instant, msPerDay, periodAt } from '../kernel/calendar.ts';
 import { Timestamp } from '../kernel/json.ts';
 import { customerFilters, instantFilter, instantRange, textFilter } from '../kernel/pagination.ts';
 
@@ -52,6 +52,12 @@ export function splitAtDays({ from, to }: { readonly from: Instant; readonly to:
     { from: to, to: end },
   ].filter((part) => part.from < part.to);
   return { days: { from: first, to: end }, outside };
+}
+
+/** Whether a range is a month in UTC. */
+export function isMonth({ from, to }: { readonly from: Instant; readonly to: Instant }): boolean {
+  const { start, end } = periodAt(0, { unit: 'month', count: 1 }, from);
+  return start === from && end === to;
 }
 
 /** Event filters that apply to the series. */

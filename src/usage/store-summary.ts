@@ -3,7 +3,7 @@ import { idArray } from '../database/array-literal.ts';
 import type { Work } from '../database/work.ts';
 import { type Instant, msPerDay } from '../kernel/calendar.ts';
 import type { UsageMeter } from '../pricing/usage-meter.ts';
-import { type SeriesFilter, type SplitRange, splitAtDays, splitAtHours } from './event-query.ts';
+import { isMonth, type SeriesFilter, type SplitRange, splitAtDays, splitAtHours } from './event-query.ts';
 import { chooseSeries, eventsWithin, rollUpsWithin, type SeriesChoice, seriesConditions } from './store-read.ts';
 
 /** The input of a summary: the events of a meter in a range, limited to some series. */
@@ -108,10 +108,58 @@ export interface RankedSums extends Sums {
   readonly other: number | null;
 }
 
-/** Sums by customer: those with the most usage. */
+/** Sums by customer: those with the most usage. A whole month of a whole meter is read from its sums. */
 export function sumByCustomer(work: Work, counted: Counted, most: number): Promise<RankedSums[]> {
+  const { customerId, subscriptionId } = counted.filter;
+  if (customerId === undefined && subscriptionId === undefined && isMonth(counted.range))
+    return rankMonth(work, counted, most);
   const key = sql`s.customer_id`;
   return ranked(work, countedParts(work, counted, splitAtHours(counted.range), { ofHour: key, ofEvent: key }), most);
+}
+
+/**
+ * Ranks the customers of a month. `fresh` is the usage that the sums of the month do not have yet. A customer without any is
+ * among the first only if it is among the first of the sums.
+ */
+async function rankMonth(work: Work, { meter, range }: Counted, most: number): Promise<RankedSums[]> {
+  const { environmentId } = work;
+  const ofMonth = sql`m.environment_id = ${environmentId} and m.usage_meter_id = ${meter.id} and m.month = ${range.from}::bigint`;
+  const { rows } = await sql<RankedSums>`
+    with fresh as materialized (
+      select s.customer_id as key, sum(part.units) as units, sum(part.events)::bigint as events
+        from (select r.series_id, r.hour, r.units - r.summed_units as units, r.events - r.summed_events as events from usage_rollups r
+               where r.environment_id = ${environmentId} and not r.is_summed
+               union all
+              select a.open_series_id, a.open_hour, a.open_units, a.open_events from ledger_accounts a
+               where a.environment_id = ${environmentId} and a.open_series_id is not null offset 0) part
+        join usage_series s on s.environment_id = ${environmentId} and s.id = part.series_id and s.usage_meter_id = ${meter.id}
+       where part.hour >= ${range.from}::bigint and part.hour < ${range.to}::bigint
+       group by s.customer_id
+    ), grown as materialized (
+      select f.key, f.units + coalesce(m.units, 0) as units, f.events + coalesce(m.events, 0) as events, m.customer_id is null as is_new
+        from fresh f left join usage_months m on ${ofMonth} and m.customer_id = f.key
+    ), ranked as materialized (
+      select *, row_number() over (${byUsage}) as place
+        from (select * from (select key, units, events from grown
+                              union all
+                             select * from (select m.customer_id as key, m.units, m.events from usage_months m where ${ofMonth}
+                                             order by m.units desc, m.events desc, m.customer_id limit ${most}) led
+                              where key not in (select key from fresh)) candidate
+               ${byUsage} limit ${most}) first
+    )
+    select place, key, units, events, null::bigint as other from ranked
+    union all
+    select ${most + 1}, null, summed.units - (select sum(units) from ranked), (summed.events - (select sum(events) from ranked))::bigint,
+           summed.customers - ${most}
+      from (select sum(units) as units, sum(events) as events, sum(customers)::bigint as customers
+              from (select sum(m.units) as units, sum(m.events) as events, count(*) as customers from usage_months m where ${ofMonth}
+                     union all
+                    select sum(units), sum(events), 0 from fresh
+                     union all
+                    select 0, 0, count(*) from grown where is_new) part) summed
+     where summed.customers > ${most}
+     order by place`.execute(work.db);
+  return rows;
 }
 
 /** Sums by a property, reading each event: the values with the most usage. */
@@ -125,13 +173,14 @@ export function sumByProperty(
   return ranked(work, countedParts(work, counted, split, { ofHour: key, ofEvent: key }), most);
 }
 
+const byUsage = sql`order by units desc, events desc, key collate "C"`;
+
 async function ranked(work: Work, parts: readonly RawBuilder<unknown>[], most: number): Promise<RankedSums[]> {
-  const order = sql`order by units desc, events desc, key collate "C"`;
   const { rows } = await sql<RankedSums>`
     with grouped as materialized (
       select key, sum(units) as units, sum(events)::bigint as events from (${sql.join(parts, sql` union all `)}) counted group by key
     ), ranked as materialized (
-      select *, row_number() over (${order}) as place from (select * from grouped ${order} limit ${most}) first
+      select *, row_number() over (${byUsage}) as place from (select * from grouped ${byUsage} limit ${most}) first
     )
     select place, key, units, events, null::bigint as other from ranked
     union all

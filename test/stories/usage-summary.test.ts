@@ -2,7 +2,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { sql } from 'kysely';
+import { mergeSumsOnce } from '../../src/analytics/actions.ts';
 import { newId } from '../../src/database/new-id.ts';
+import { chooseSeries } from '../../src/usage/store-read.ts';
+import { sumByCustomer } from '../../src/usage/store-summary.ts';
 import { insertFixture } from '../support/fixtures.ts';
 import { type Body, startTestApp } from '../support/harness.ts';
 import { pinnedKey } from '../support/pricing-models.ts';
@@ -331,6 +334,74 @@ test('over any range, each grouping adds up to what the events of the range do',
     ),
     { numRuns: 12 },
   );
+});
+
+test('customers are ranked in a month as in any other range, however much of it is summed', async () => {
+  const world = await insertFixture(app, { now: start });
+  const others = await Promise.all(['second', 'third'].map((name) => insertCustomer(world, name)));
+  const of = (index: number) => ({ subscriptionId: others[index]?.subscriptionId ?? world.subscriptionId });
+  const month = { from: '2026-04-01', to: '2026-05-01', groupBy: 'customer' };
+  const ranking = async (given: object) => {
+    const { units, events, groups, other } = await read(world.meterId, { ...month, ...given });
+    return { units, events, other, groups: groups.map((group: Body) => [group.externalId, group.units, group.events]) };
+  };
+  const first = (await app.get(`/customers?ids=${world.customerId}`)).data[0].externalId;
+  const sumAll = () => mergeSumsOnce(app.owner);
+  const firstOf = (most: number, to: string) =>
+    app.inEnvironment(async (work) => {
+      const filter = { usageMeterId: world.meterId };
+      const meter = { id: world.meterId, aggregationType: 'sum' as const };
+      const range = { from: Date.parse(month.from), to: Date.parse(to) };
+      return sumByCustomer(work, { meter, filter, series: await chooseSeries(work, filter), range }, most);
+    });
+  const assertRanked = async (groups: Body) => {
+    assert.deepEqual((await ranking({})).groups, groups);
+    // A range that is no month is added up from its roll-ups and events.
+    assert.deepEqual(await ranking({}), await ranking({ to: '2026-05-01T00:00:01' }));
+    for (const most of [1, 2, 3])
+      assert.deepEqual(await firstOf(most, month.to), await firstOf(most, '2026-05-01T00:00:01Z'), `the first ${most}`);
+  };
+  assert.deepEqual((await ranking({})).groups, []);
+  await send(world, [{ usageDate: Date.parse('2026-03-31T23:59:59Z'), amount: 100 }]);
+  await send(world, [{ usageDate: start, amount: 5 }]);
+  await send(world, [{ usageDate: start, amount: 7, ...of(0) }]);
+  await assertRanked([
+    ['second', 7, 1],
+    [first, 5, 1],
+  ]);
+  // Summed once their hour has been over for an hour, and only once.
+  await app.setClock(start + 2 * hour + minute);
+  await sumAll();
+  await sumAll();
+  const { rows } = await sql`
+    select units from usage_months where usage_meter_id = ${world.meterId} order by units`.execute(app.owner);
+  assert.deepEqual(rows, [{ units: 5n }, { units: 7n }, { units: 100n }]);
+  await assertRanked([
+    ['second', 7, 1],
+    [first, 5, 1],
+  ]);
+  // Late usage of a summed hour, of another one, and of a customer that the month does not have.
+  await send(world, [{ usageDate: start + minute, amount: 4 }]);
+  await send(world, [{ usageDate: start + day, amount: 1, ...of(1) }]);
+  const all = [
+    [first, 9, 2],
+    ['second', 7, 1],
+    ['third', 1, 1],
+  ];
+  await assertRanked(all);
+  await sumAll();
+  await assertRanked(all);
+  assert.deepEqual((await ranking({ from: '2026-03-01', to: '2026-04-01' })).groups, [[first, 100, 1]]);
+});
+
+test('two jobs that sum months at once add each unit once', async () => {
+  const world = await insertFixture(app, { now: start });
+  for (let index = 0; index < 20; index++) await send(world, [{ usageDate: start - index * hour, amount: 1 }]);
+  await Promise.all(Array.from({ length: 4 }, () => sql`select sum_usage_months(7)`.execute(app.owner)));
+  await mergeSumsOnce(app.owner);
+  const month = { from: '2026-04-01', to: '2026-05-01', groupBy: 'customer' };
+  const { units, events } = await read(world.meterId, month);
+  assert.deepEqual([units, events], [20, 20]);
 });
 
 test('the present hour is read as those before it, also once it is over', async () => {

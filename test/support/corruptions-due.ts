@@ -241,4 +241,16 @@ export const dueCorruptions: readonly Corruption[] = [
     statements: ['update usage_days set day = day + 86400000'],
     breaks: ['usageOfDaysAddsUp'],
   },
+  {
+    fault: 'the usage of a month lacks a unit',
+    statements: ['update usage_months set units = units - 1'],
+    breaks: ['usageOfMonthsAddsUp'],
+  },
+  {
+    fault: 'a roll-up is summed that no month has',
+    statements: [
+      'update usage_rollups set summed_units = units, summed_events = events, is_summed = true where units = 60',
+    ],
+    breaks: ['usageOfMonthsAddsUp'],
+  },
 ];

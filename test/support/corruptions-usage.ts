@@ -586,7 +586,7 @@ export const usageCorruptions: readonly Corruption[] = [
   },
   {
     fault: 'an hour counts users twice who were told twice',
-    statements: ['update usage_rollups set units = 10 where events = 2'],
+    statements: ['update usage_rollups set units = 10, is_summed = false where events = 2'],
     breaks: ['usageIsSumOfRollUps', 'usageOfDaysAddsUp'],
   },
 ];

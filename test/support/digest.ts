@@ -56,6 +56,7 @@ const leftOfEnvironment = new Set([
   'money_days',
   'mrr_retention',
   'usage_days',
+  'usage_months',
 ]);
 // Real time, numbers that a processor or a random number makes up, and who asked.
 const leftColumns = [

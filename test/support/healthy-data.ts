@@ -134,9 +134,17 @@ async function insertUsage({ app, model, ...fixture }: Data, accounts: Accounts)
     .insertInto('usageRollups')
     .values([
       { environmentId, seriesId: calls.id, hour, units: 60n, events: 1 },
-      { environmentId, seriesId: users.id, hour, units: 5n, events: 2 },
+      {
+        ...{ environmentId, seriesId: users.id, hour, units: 5n, events: 2 },
+        ...{ summedUnits: 5n, summedEvents: 2, isSummed: true },
+      },
     ])
     .execute();
+  await sql`
+    insert into usage_months (environment_id, pricing_model_id, usage_meter_id, month, customer_id, units, events)
+    select r.environment_id, s.pricing_model_id, s.usage_meter_id, month_of(r.hour), s.customer_id, r.units, r.events
+      from usage_rollups r join usage_series s on s.environment_id = r.environment_id and s.id = r.series_id
+     where r.environment_id = ${environmentId} and r.is_summed`.execute(app.owner);
   await sql`
     insert into usage_days (environment_id, pricing_model_id, usage_meter_id, day, units, events)
     select r.environment_id, s.pricing_model_id, s.usage_meter_id, day_of(r.hour), r.units, r.events

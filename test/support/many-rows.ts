@@ -59,6 +59,7 @@ const few = new Set([
   'subscription_price_overrides',
   'usage_days',
   'usage_meters',
+  'usage_months',
   'webhooks',
 ]);
 

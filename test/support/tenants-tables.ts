@@ -131,6 +131,8 @@ export async function fillTables(owner: pg.Client): Promise<void> {
        from ${one('purchases')} p join ${one('prices')} o on o.environment_id = p.environment_id`,
     `insert into checkout_session_add_ons select s.environment_id, s.id, o.id, s.pricing_model_id, 0, true, 1
        from ${one('checkout_sessions')} s join ${one('prices')} o on o.environment_id = s.environment_id`,
+    `insert into usage_months select o.environment_id, o.pricing_model_id, o.usage_meter_id, 0, o.customer_id, 1, 1
+       from ${one('usage_series')} o on conflict do nothing`,
     `insert into usage_charges select a.environment_id, a.id, p.id, 1, 1, 0, 1 from ${one('ledger_accounts')} a
        join ${one('prices')} p on p.environment_id = a.environment_id`,
     `insert into pool_draws select a.environment_id, a.id, p.id, 1, c.id, 1, 1, null, 1, 0, 0, 1 from ${one('ledger_accounts')} a

@@ -478,6 +478,11 @@ describe('row-level security', () => {
       const { rows } = await service.query('select merge_daily_sums(0) as count');
       assert.equal(Number(rows[0].count), 0);
     },
+    async sum_usage_months() {
+      // It adds roll-ups of one tenant to its months, and answers a number.
+      const { rows } = await service.query('select sum_usage_months(0) as count');
+      assert.equal(Number(rows[0].count), 0);
+    },
     async invariant_counts() {
       // Of all tenants together, numbers only.
       const { fields } = await service.query('select * from invariant_counts()');

@@ -82,6 +82,7 @@ export const owners: Owners = {
   usage_archive_sums: 'usage',
   usage_rollups: 'usage',
   usage_days: 'usage',
+  usage_months: 'usage',
   usage_event_distinct_properties: 'usage',
 
   invoices: 'invoicing',

@@ -7,7 +7,7 @@ import { CustomerName, CustomerNames } from '../parts/customer-name.tsx';
 import { Empty } from '../parts/empty.tsx';
 import { FilterBar } from '../parts/filters.tsx';
 import { FirstEvent } from '../parts/first-event.tsx';
-import { counted, countText, instantText } from '../parts/format.ts';
+import { counted, countText, instantText, monthText } from '../parts/format.ts';
 import { isInTheWay, PageProblem, Problem } from '../parts/problem.tsx';
 import { type Column, Records, Rows, useFilters } from '../parts/records.tsx';
 import { Go, Heading, Identifier, Section } from '../parts/shown.tsx';
@@ -16,6 +16,7 @@ import { useUsageTail } from '../parts/usage-tail.ts';
 const UsageChart = lazy(() => import('../parts/usage-chart.tsx').then(({ UsageChart: Chart }) => ({ default: Chart })));
 
 const mostMeters = 100;
+const mostMonths = 24;
 const pageSize = 25;
 const dayMs = 86_400_000;
 
@@ -55,12 +56,16 @@ export function Page() {
               onChange={(id) => setFilters({ meter: id ?? undefined })}
               searchable
             />
-            <SegmentedControl
-              aria-label="Range"
-              data={spans}
-              value={filters.days ?? '30'}
-              onChange={(days) => setFilters({ days })}
-            />
+            {filters.by === 'customer' ? (
+              <Month />
+            ) : (
+              <SegmentedControl
+                aria-label="Range"
+                data={spans}
+                value={filters.days ?? '30'}
+                onChange={(days) => setFilters({ days })}
+              />
+            )}
             <SegmentedControl
               aria-label="By"
               data={groupings}
@@ -75,6 +80,38 @@ export function Page() {
       )}
     </>
   );
+}
+
+/** The first instant of the month in UTC that is so many months after that of an instant. */
+function monthStart(instant: number, after = 0): number {
+  const date = new Date(instant);
+  return Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + after);
+}
+
+/** The present instant: in a test environment that of its clock. */
+function useNow(): number | undefined {
+  return useQuery(read('testClock', 'get', {})).data?.testClock.now;
+}
+
+// Customers are ranked by calendar months, which the service has sums of.
+function Month() {
+  const { filters, setFilters } = useFilters();
+  const now = useNow();
+  const starts = now === undefined ? [] : Array.from({ length: mostMonths }, (_, index) => monthStart(now, -index));
+  return (
+    <Select
+      aria-label="Month"
+      data={starts.map((start) => ({ value: monthOf(start), label: monthText(start) }))}
+      value={filters.month ?? (now === undefined ? null : monthOf(now))}
+      onChange={(month) => setFilters({ month: month ?? undefined })}
+      allowDeselect={false}
+    />
+  );
+}
+
+/** The name of a month in an address, such as 2026-11. */
+function monthOf(instant: number): string {
+  return new Date(instant).toISOString().slice(0, 7);
 }
 
 function PropertyName() {
@@ -93,6 +130,13 @@ function PropertyName() {
 
 type GroupBy = UsageMeterSummary['groupBy'];
 
+/** The range of a named month, or of the present one. */
+function monthAt(name: string | undefined, now: number): { readonly from: number; readonly to: number } {
+  const named = Date.parse(`${name}-01`);
+  const from = monthStart(Number.isNaN(named) ? now : named);
+  return { from, to: monthStart(from, 1) };
+}
+
 /** The grouping of the service for what was chosen: hours of a day, days of a month, months of a year. */
 function groupByOf(by: string, days: number): GroupBy {
   if (by === 'customer' || by === 'property') return by;
@@ -103,14 +147,13 @@ function Summary({ meter }: { readonly meter: UsageMeter }) {
   const { filters } = useFilters();
   const { by = 'time', property } = filters;
   const days = Number(filters.days ?? '30');
-  // The time of a test environment is that of its clock, and the summary ends with the present hour.
-  const { data: clock } = useQuery(read('testClock', 'get', {}));
-  const now = clock?.testClock.now;
+  // Without an end, the summary ends with the present hour.
+  const now = useNow();
   const { data, error, refetch } = useQuery({
     ...read('usageMeters', 'getSummary', {
       id: meter.id,
       groupBy: groupByOf(by, days),
-      ...(now !== undefined && { from: now - days * dayMs }),
+      ...(now !== undefined && (by === 'customer' ? monthAt(filters.month, now) : { from: now - days * dayMs })),
       ...(by === 'property' && property && { property }),
     }),
     enabled: now !== undefined && (by !== 'property' || property !== undefined),
