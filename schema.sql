@@ -156,6 +156,23 @@ create table billing_periods (
   constraint billing_periods_waived_not_negative CHECK ((proration_waived >= (0)::numeric))
 );
 
+create table cell (
+  id boolean not null default true,
+  installation uuid not null default gen_random_uuid(),
+  is_home boolean not null default true,
+  constraint cell_pkey PRIMARY KEY (id),
+  constraint cell_one CHECK (id)
+);
+
+create table cells (
+  name text not null,
+  address text,
+  created_at bigint not null,
+  constraint cells_pkey PRIMARY KEY (name),
+  constraint cells_address CHECK (((char_length(address) <= 2000) AND (address ~ '^postgres(ql)?://[^@]+$'::text))),
+  constraint cells_name CHECK ((name ~ '^[a-z_][a-z0-9_]{0,39}$'::text))
+);
+
 create table check_account_sums (
   environment_id bigint not null,
   ledger_account_id text not null,
@@ -4239,7 +4256,7 @@ CREATE OR REPLACE FUNCTION public.has_own_rights(table_name name)
  RETURNS boolean
  LANGUAGE sql
  IMMUTABLE
-RETURN (table_name ~ '^(people_|check_|usage_events_[0-9]+$|usage_partitions$|test_processor_)'::text);
+RETURN (table_name ~ '^(people_|check_|usage_events_[0-9]+$|usage_partitions$|test_processor_|cells?$)'::text);
 CREATE OR REPLACE FUNCTION public.id_time(at bigint)
  RETURNS text
  LANGUAGE sql

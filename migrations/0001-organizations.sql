@@ -248,7 +248,7 @@ create function touch_api_keys(hashes bytea[], at bigint) returns void
 
 -- Tables whose rights their own migration gives, because they hold no rows of one environment, or rows that a request never touches.
 create function has_own_rights(table_name name) returns boolean language sql immutable
-  return table_name ~ '^(people_|check_|usage_events_[0-9]+$|usage_partitions$|test_processor_)';
+  return table_name ~ '^(people_|check_|usage_events_[0-9]+$|usage_partitions$|test_processor_|cells?$)';
 
 -- A clock may step back between two writes of a row, and the clocks of two machines differ. Accounts and credits of the
 -- ledger are left out, because their SQL takes the later time itself, in the statement of the ingest.

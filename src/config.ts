@@ -30,7 +30,7 @@ const StripeWebhookSecret = z
 const PostgresUrl = z.string().regex(/^postgres(ql)?:\/\//, 'must be a postgres:// address');
 
 // The queue's schema has a longer name, and PostgreSQL cuts names off at 63 characters.
-const SchemaName = z
+export const SchemaName = z
   .string()
   .regex(
     /^(?!pg_|information_schema$)[a-z_][a-z0-9_]{0,39}$/,

@@ -3,10 +3,10 @@ import type { Config } from './config.ts';
 import type { Database } from './database/database.ts';
 import { loginOwnsTables } from './database/migrate.ts';
 import { openApiText } from './http/openapi-file.ts';
-import { checkInvariants } from './invariants/check-invariants.ts';
+import { type CheckedInvariant, checkInvariants } from './invariants/check-invariants.ts';
 import { readMark } from './invariants/store-checks.ts';
 import { accesses, type Permission, permissions } from './kernel/permission.ts';
-import { withWorker } from './main-database.ts';
+import { eachCell, type WorkerAccess, withWorker } from './main-database.ts';
 import { createApiKey, revokeApiKey, rotateApiKey } from './organizations/actions.ts';
 import { ApiKeyRotation } from './organizations/api-key.ts';
 import {
@@ -35,11 +35,20 @@ export function print({ json = false }: Output, data: unknown, text: string): vo
 export async function runMigrate(config: Config, output: Output): Promise<void> {
   // The container that runs migrations often starts before the database.
   const waiting = { waitMs: config.limits.startWaitMs, log: (message: string) => console.error(message) };
-  const migrations = await withWorker(config, async (access) => access.migrations, waiting);
+  const { migrations, cells } = await withWorker(
+    config,
+    async ({ worker, migrations: ofHome }, server) => ({
+      migrations: ofHome,
+      cells: await eachCell(worker, server, async ({ migrations: ran }) => ran, { ...waiting, access: 'change' }),
+    }),
+    waiting,
+  );
+  const ran = (names: readonly string[]) =>
+    names.length === 0 ? 'The database is up to date.' : `Ran ${names.join(', ')}.`;
   print(
     output,
-    { migrations },
-    migrations.length === 0 ? 'The database is up to date.' : `Ran ${migrations.join(', ')}.`,
+    { migrations, ...(cells.length > 0 && { cells: cells.map(({ cell, answer }) => ({ cell, migrations: answer })) }) },
+    [ran(migrations), ...cells.map(({ cell, answer }) => `Cell ${cell}: ${ran(answer)}`)].join('\n'),
   );
 }
 
@@ -197,31 +206,38 @@ interface CheckOptions extends Output {
  */
 export async function check(config: Config, { full = false, ...output }: CheckOptions): Promise<boolean> {
   const startedAt = Date.now();
-  const { since, results } = await withWorker(
+  const checkOne = async ({ worker }: WorkerAccess) => {
+    const since = full ? null : await readMark(worker);
+    return { isFull: since === null, results: await checkInvariants(worker, since) };
+  };
+  const { home, cells } = await withWorker(
     config,
-    async ({ worker }) => {
-      const since = full ? null : await readMark(worker);
-      return { since, results: await checkInvariants(worker, since) };
-    },
+    async (access, server) => ({
+      home: await checkOne(access),
+      cells: await eachCell(access.worker, server, checkOne, reading),
+    }),
     reading,
   );
+  const isFull = home.isFull && cells.every(({ answer }) => answer.isFull);
+  const results: readonly (CheckedInvariant & { readonly cell?: string })[] = [
+    ...home.results,
+    ...cells.flatMap(({ cell, answer }) => answer.results.map((result) => ({ ...result, cell }))),
+  ];
   const broken = results.filter(({ violations }) => violations.count > 0);
   const text = [
-    ...broken.flatMap(({ name, sentence, violations: { count, rows } }) => [
-      `BROKEN  ${name}: ${sentence}`,
+    ...broken.flatMap(({ name, cell, sentence, violations: { count, rows } }) => [
+      `BROKEN  ${cell === undefined ? '' : `cell ${cell}, `}${name}: ${sentence}`,
       `${count} ${count === 1 ? 'row breaks' : 'rows break'} it${count > rows.length ? `, such as these ${rows.length}` : ''}:`,
       ...rows.map((row) => `  ${JSON.stringify(row)}`),
       '',
     ]),
-    since === null
-      ? 'All data was checked.'
-      : 'Usage that passed an earlier check was skipped. Use --full to check all data.',
+    isFull ? 'All data was checked.' : 'Usage that passed an earlier check was skipped. Use --full to check all data.',
     `${results.length} invariants checked, ${broken.length} broken.`,
   ];
   const data = {
     checked: results.length,
     broken,
-    full: since === null,
+    full: isFull,
     durationMs: Date.now() - startedAt,
     invariants: results,
   };

@@ -9,15 +9,19 @@ import { type Login, listMissingMigrations, migrate } from './database/migrate.t
 import { findCluster } from './embedded-postgres/cluster.ts';
 import { acquireServiceLock } from './embedded-postgres/process-lock.ts';
 import { findEmbeddedPostgres, keepPostgresRunning, startEmbeddedPostgres } from './embedded-postgres/start.ts';
+import { type Cell, findIdentity, listCells } from './organizations/store-cells.ts';
 
-/** The database server of a command, and a function that releases it. */
-export interface Server {
+/** A schema of a database server. */
+export interface SchemaOfServer {
   /** The address that the service works with. */
   readonly url: string;
   /** The address of the owner, who migrates; null if it is the same. */
   readonly migrateUrl: string | null;
-  /** The schema of the installation. */
   readonly schema: string;
+}
+
+/** The database server of a command with the schema of the home cell, and a function that releases it. */
+export interface Server extends SchemaOfServer {
   readonly stop: () => Promise<void>;
 }
 
@@ -154,14 +158,16 @@ type Access = 'create' | 'change' | 'read';
 
 interface ConnectOptions extends Waiting {
   readonly access?: Access;
+  /** The installation of which the schema must be a cell. When absent, it must be a home cell. */
+  readonly cellOf?: string;
   /** The actor and action for the audit log. */
   readonly auditContext?: { readonly actor: 'operator' | 'system'; readonly action: string };
 }
 
 /** Migrates the database if the command may, and connects as the worker. */
 export async function connectWorker(
-  server: Omit<Server, 'stop'>,
-  { access = 'create', auditContext, ...waiting }: ConnectOptions = {},
+  server: SchemaOfServer,
+  { access = 'create', auditContext, cellOf, ...waiting }: ConnectOptions = {},
 ): Promise<WorkerAccess> {
   const migrations = await prepareDatabase(server, access, waiting);
   const workerPool = createPool({
@@ -173,25 +179,55 @@ export async function connectWorker(
   });
   try {
     await untilConnected(workerPool, waiting);
-    return { worker: createDatabase(workerPool), workerPool, migrations };
+    const worker = createDatabase(workerPool);
+    await refuseOtherCell(worker, server.schema, cellOf);
+    return { worker, workerPool, migrations };
   } catch (error) {
     await workerPool.end();
     throw mayNotWork(error, server.url) ?? error;
   }
 }
 
+async function refuseOtherCell(worker: Database, schema: string, cellOf: string | undefined): Promise<void> {
+  const { installation, isHome } = await findIdentity(worker);
+  if (cellOf === undefined && !isHome)
+    throw new Error(`DATABASE_SCHEMA: ${schema} is a cell of another schema. Set it to the schema of the home cell.`);
+  if (cellOf !== undefined && (isHome || installation !== cellOf))
+    throw new Error('The schema at this address belongs to another installation.');
+}
+
 /** Looks at the database with the address that may change it, and returns the migrations that ran. */
-async function prepareDatabase(
-  { url, migrateUrl, schema }: Omit<Server, 'stop'>,
-  access: Access,
-  waiting: Waiting,
-): Promise<readonly string[]> {
-  const changes = access !== 'read' && migrateUrl !== null;
-  const pool = createPool({ url: changes ? migrateUrl : url, schema, size: ownerPoolSize, as: 'owner' });
+async function prepareDatabase(server: SchemaOfServer, access: Access, waiting: Waiting): Promise<readonly string[]> {
+  const { url, schema } = server;
+  if (access !== 'read')
+    return withOwner(
+      server,
+      async (pool, login) => {
+        if (access === 'change') await refuseForeign(pool, access);
+        return migrate(pool, schema, login);
+      },
+      waiting,
+    );
+  return withOwner(
+    { url, migrateUrl: null, schema },
+    async (pool) => {
+      await refuseForeign(pool, access);
+      return [];
+    },
+    waiting,
+  );
+}
+
+/** Connections of the owner, and the login of the service if that is another. */
+export async function withOwner<Answer>(
+  { url, migrateUrl, schema }: SchemaOfServer,
+  act: (pool: pg.Pool, login: Login | null) => Promise<Answer>,
+  waiting: Waiting = {},
+): Promise<Answer> {
+  const pool = createPool({ url: migrateUrl ?? url, schema, size: ownerPoolSize, as: 'owner' });
   try {
     await untilConnected(pool, waiting);
-    if (access !== 'create') await refuseForeign(pool, access);
-    return access === 'read' ? [] : await migrate(pool, schema, changes ? loginOf(url) : null);
+    return await act(pool, migrateUrl === null ? null : loginOf(url));
   } finally {
     await pool.end();
   }
@@ -231,18 +267,67 @@ async function refuseForeign(pool: pg.Pool, access: Access): Promise<void> {
 /** Runs a command on the database, by default a migrated one, and releases everything afterwards. */
 export async function withWorker<Answer>(
   config: Config,
-  act: (access: WorkerAccess) => Promise<Answer>,
+  act: (access: WorkerAccess, server: SchemaOfServer) => Promise<Answer>,
   options: ConnectOptions = {},
 ): Promise<Answer> {
   const server = await openServer(config, null, { creates: (options.access ?? 'create') === 'create' });
   try {
     const access = await connectWorker(server, options);
     try {
-      return await act(access);
+      return await act(access, server);
     } finally {
       await access.workerPool.end();
     }
   } finally {
     await server.stop();
   }
+}
+
+/** The schema of a cell. Its server has the logins of the home cell's. */
+export function schemaOf({ url, migrateUrl }: SchemaOfServer, { name, address }: Cell): SchemaOfServer {
+  const at = (home: string) => (address === null ? home : withLoginOf(home, address));
+  return { url: at(url), migrateUrl: migrateUrl === null ? null : at(migrateUrl), schema: name };
+}
+
+function withLoginOf(home: string, address: string): string {
+  const { name, password } = loginOf(home);
+  const url = new URL(address);
+  url.username = encodeURIComponent(name);
+  url.password = encodeURIComponent(password ?? '');
+  return url.href;
+}
+
+interface OfCell<Answer> {
+  readonly cell: string;
+  readonly answer: Answer;
+}
+
+interface CellOptions extends Omit<ConnectOptions, 'cellOf'> {
+  /** Called for a cell whose server does not respond, which is then left out. When absent, that is an error. */
+  readonly onUnreachable?: (cell: string, reason: string) => void;
+}
+
+/** Acts in each cell besides the home cell, one after the other. An error names the cell. */
+export async function eachCell<Answer>(
+  worker: Database,
+  home: SchemaOfServer,
+  act: (access: WorkerAccess) => Promise<Answer>,
+  { onUnreachable, ...options }: CellOptions = {},
+): Promise<OfCell<Answer>[]> {
+  const { installation } = await findIdentity(worker);
+  const answers: OfCell<Answer>[] = [];
+  for (const cell of await listCells(worker)) {
+    try {
+      const access = await connectWorker(schemaOf(home, cell), { ...options, cellOf: installation });
+      try {
+        answers.push({ cell: cell.name, answer: await act(access) });
+      } finally {
+        await access.workerPool.end();
+      }
+    } catch (error) {
+      if (onUnreachable !== undefined && mayComeBack(error)) onUnreachable(cell.name, reasonOf(error));
+      else throw new Error(`Cell ${cell.name}: ${reasonOf(error)}`, { cause: error });
+    }
+  }
+  return answers;
 }

@@ -34,7 +34,14 @@ import { keyOfDataDirectory, registerEncryptionKeys } from './jobs/encryption-ke
 import { createOutbound } from './jobs/outbound.ts';
 import { startWorker, type Worker } from './jobs/worker.ts';
 import type { WithMail } from './mail/actions.ts';
-import { connectWorker, openServer, openServerToServe, type Server, type WorkerAccess } from './main-database.ts';
+import {
+  connectWorker,
+  eachCell,
+  openServer,
+  openServerToServe,
+  type Server,
+  type WorkerAccess,
+} from './main-database.ts';
 import {
   isOneOfSeveral,
   leaveProcesses,
@@ -278,6 +285,11 @@ async function openDatabase(
   const waiting = { waitMs: config.limits.startWaitMs, log: (message: string) => log.warn(message) };
   const access = await connectWorker(server, { ...waiting, auditContext: { actor: 'system', action: 'serve' } });
   undo.push(() => access.workerPool.end());
+  // Refuses a start while a cell is older. One whose server does not respond holds up no start.
+  await eachCell(access.worker, server, async () => undefined, {
+    access: 'read',
+    onUnreachable: (cell, reason) => log.warn(`Cell ${cell} is not responding: ${reason}`),
+  });
   const queuePool = createPool({ url: server.url, schema: server.schema, size: queuePoolSize, as: 'queue' });
   undo.push(() => queuePool.end());
   return { server, access: { ...access, queuePool } };

@@ -13,6 +13,7 @@ const pricing = () => import('./main-pricing.ts');
 const backups = () => import('./main-backup.ts');
 const archives = () => import('./main-archives.ts');
 const people = () => import('./main-people.ts');
+const cells = () => import('./main-cells.ts');
 
 const config = () => readConfig(process.env);
 const withSettings = (act: (settings: Config) => Promise<void>) => () => act(config());
@@ -168,6 +169,18 @@ program
   .description('check the settings, and warn of what is probably missing')
   .option(...json)
   .action(async (options) => (await admin()).checkConfig(config(), options));
+const cell = program.command('cells').description('add and list cells, which are further schemas of the installation');
+cell
+  .command('add <name>')
+  .description('create the schema of this name as a cell and migrate it; safe to repeat')
+  .option('--url <url>', 'another server and database, without user and password (default: those of the home cell)')
+  .option(...json)
+  .action(async (name, options) => (await cells()).addCell(config(), name, options));
+cell
+  .command('list')
+  .description('list the cells')
+  .option(...json)
+  .action(async (options) => (await cells()).showCells(config(), options));
 const archived = program.command('archives').description('list and restore archives of usage events');
 archived
   .command('list')

@@ -164,6 +164,18 @@ export interface BillingPeriods {
   wholeStartAt: number | null;
 }
 
+export interface Cell {
+  id: Generated<boolean>;
+  installation: Generated<string>;
+  isHome: Generated<boolean>;
+}
+
+export interface Cells {
+  address: string | null;
+  createdAt: number;
+  name: string;
+}
+
 export interface CheckAccountSums {
   environmentId: number;
   expired: bigint;
@@ -1779,6 +1791,8 @@ export interface DB {
   autoTopUpPurchases: AutoTopUpPurchases;
   autoTopUps: AutoTopUps;
   billingPeriods: BillingPeriods;
+  cell: Cell;
+  cells: Cells;
   checkAccountSums: CheckAccountSums;
   checkCreditSums: CheckCreditSums;
   checkMarks: CheckMarks;

@@ -290,6 +290,8 @@ test('every command explains itself', async () => {
     'openapi',
     'check',
     'check-config',
+    'cells add',
+    'cells list',
   ];
   await Promise.all(
     commands.map(async (command) => {

@@ -14,6 +14,8 @@ export const owners: Owners = {
   encryption_keys: 'jobs',
 
   organizations: 'organizations',
+  cell: 'organizations',
+  cells: 'organizations',
   environments: 'organizations',
   api_keys: 'organizations',
 
