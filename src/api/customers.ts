@@ -47,6 +47,7 @@ import {
   creditReads,
   readPastCredits,
   textOfBalances,
+  textOfCredits,
   toUsageMeterBalance,
 } from '../usage/actions-balances.ts';
 import { readLedger } from '../usage/actions-ledger-entries.ts';
@@ -290,6 +291,7 @@ export const customerRoutes = [
     request: ({ params: { externalId }, query: { pricingModelId, asOf } }) =>
       asOf === undefined ? { externalId, pricingModelId } : null,
     answer: (creditBalances) => ({ creditBalances }),
+    batchText: textOfCredits,
     handleAlone: async (work, { params: { externalId }, query: { pricingModelId, asOf } }) => ({
       creditBalances: await readPastCredits(work, { externalId, pricingModelId }, readInstant(asOf) ?? work.now),
     }),

@@ -124,6 +124,25 @@ export function textOfBalances(balances: readonly MeterBalance[]): string {
   return `{"usageMeterBalances":[${text}]}`;
 }
 
+/** The JSON of `{ creditBalances }`, several times as fast as JSON.stringify with bigints. */
+export function textOfCredits(balances: readonly CreditBalance[]): string {
+  let text = '';
+  for (const { slug, kind, unit, availableBalance, granted, paid, held, expiringNext } of balances) {
+    const next =
+      expiringNext && `{"amount":${textOfAmount(expiringNext.amount)},"expiresAt":${expiringNext.expiresAt}}`;
+    text +=
+      `${text === '' ? '' : ','}{"slug":${JSON.stringify(slug)},"kind":"${kind}","unit":${JSON.stringify(unit)}` +
+      `,"availableBalance":${textOfAmount(availableBalance)},"granted":${textOfAmount(granted)}` +
+      `,"paid":${textOfAmount(paid)},"held":${textOfAmount(held)},"expiringNext":${next}}`;
+  }
+  return `{"creditBalances":[${text}]}`;
+}
+
+/** Units of a meter, or the text of an amount of a pool: digits, a point and a sign need no escape. */
+function textOfAmount(amount: CreditBalance['granted']): string {
+  return typeof amount === 'string' ? `"${amount}"` : `${amount}`;
+}
+
 /** Reads the balances of a batch of customers in one statement. */
 export const balanceReads: BatchedOperation<BalanceQuery, MeterBalance[], CatalogCache<UsageMeter>> = {
   name: 'balances',

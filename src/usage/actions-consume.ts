@@ -118,7 +118,7 @@ async function consume(
     return decided;
   });
   if (refused.size > 0) throw new PartialRejection(refused);
-  await storeAccepted(work, accepted);
+  await storeAccepted(work, accepted, using.cache);
   await budgets.save(work);
   return answers;
 }
@@ -176,14 +176,14 @@ function accountOf(accounts: ReadonlyMap<string, LockedBalance>, id: string): Lo
 }
 
 /** Stores and books what was accepted. If another process stored the same event first, the whole batch is decided again. */
-async function storeAccepted(work: Work, accepted: readonly Decision[]): Promise<void> {
+async function storeAccepted(work: Work, accepted: readonly Decision[], cache: UsageCache): Promise<void> {
   if (accepted.length === 0) return;
   const added = accepted.map(({ draft }) => draft);
   const booking = await store.nextBooking(work);
   if ((await storeEvents(work, added, booking)).size > 0) throw new RunAgain();
   const counted = await countedOf(work, added);
   if (accepted.some(({ draft, counts }) => counts !== counted.has(draft))) throw new RunAgain();
-  await bookEvents(work, added, { booking, counted });
+  await bookEvents(work, added, { booking, counted, cache });
 }
 
 /** The state that decisions of a batch are made on. `decideConsumption` adds to it what it accepts. */

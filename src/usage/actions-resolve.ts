@@ -118,7 +118,10 @@ export class UsageCache {
     this.#subscriptions.set(id, { environmentId, subscription, validUntil, prices, series: open });
   }
 
-  /** Whether the customer is known to have an account in a pool that draws at the price. Such an account is never removed. */
+  /**
+   * Whether the customer is known to have an account in a pool that draws at the price. Such an account is never removed.
+   * The first event after it opens fails the single statement once: its transaction keeps the customer.
+   */
   hasPool(customerId: string): boolean {
     return this.#pooled.has(customerId);
   }

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { newId } from '../../src/database/new-id.ts';
 import type { UsageMeter } from '../../src/pricing/usage-meter.ts';
-import { textOfBalances, toUsageMeterBalance } from '../../src/usage/actions-balances.ts';
+import { textOfBalances, textOfCredits, toUsageMeterBalance } from '../../src/usage/actions-balances.ts';
+import { toCreditBalance } from '../../src/usage/usage-credit.ts';
 import { insertFixture } from '../support/fixtures.ts';
 import { startTestApp } from '../support/harness.ts';
 
@@ -119,4 +120,27 @@ test('the text of balances is the JSON of what is told', () => {
   }));
   for (const told of [[], balances])
     assert.equal(textOfBalances(told), JSON.stringify({ usageMeterBalances: told.map(toUsageMeterBalance) }));
+});
+
+test('the text of credits is the JSON of what is told', () => {
+  const amounts = [-5n, 0n, 10n ** 30n];
+  const subjects = [
+    { id: newId('usageMeter'), slug: 'calls "per" day \u2028' },
+    { id: newId('creditPool'), slug: 'prepaid', unit: 'USD' },
+  ];
+  const balances = subjects.flatMap((subject) => [
+    toCreditBalance(subject),
+    ...amounts.map((granted) =>
+      toCreditBalance(subject, {
+        granted,
+        paid: 7n,
+        held: 3n,
+        owed: 1n,
+        expiresAt: 1_767_225_600_000,
+        expiring: granted,
+      }),
+    ),
+  ]);
+  for (const creditBalances of [[], balances])
+    assert.equal(textOfCredits(creditBalances), JSON.stringify({ creditBalances }));
 });
