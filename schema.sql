@@ -2667,6 +2667,7 @@ CREATE INDEX usage_archive_sums_by_number ON public.usage_archive_sums USING btr
 CREATE INDEX usage_credits_by_account ON public.usage_credits USING btree (ledger_account_id, expires_at);
 CREATE INDEX usage_credits_by_creation ON public.usage_credits USING btree (environment_id, created_at);
 CREATE INDEX usage_credits_by_origin ON public.usage_credits USING btree (environment_id, transferred_from) WHERE (transferred_from IS NOT NULL);
+CREATE INDEX usage_credits_ending ON public.usage_credits USING btree (environment_id, expires_at) WHERE ((NOT spent) AND (expires_at IS NOT NULL) AND ((source = 'purchase'::text) OR ((source = 'manual_adjustment'::text) AND (feature_id IS NULL))));
 CREATE INDEX usage_credits_open ON public.usage_credits USING btree (ledger_account_id, priority, expires_at, id) WHERE (NOT spent);
 CREATE INDEX usage_credits_owing ON public.usage_credits USING btree (ledger_account_id) WHERE ((paused_owed > (0)::numeric) OR (withheld > (0)::numeric));
 CREATE INDEX usage_days_to_merge ON public.usage_days USING btree (environment_id, usage_meter_id, day) WHERE (NOT is_merged);
@@ -3728,6 +3729,16 @@ begin
   if array_remove(pool_accounts, null) = '{}' then
     return;
   end if;
+  -- The caller ends it first, unless that failed a moment ago.
+  if exists (
+    select from usage_credits c
+      join subscriptions s on s.environment_id = p_environment and s.id = c.subscription_id
+     where c.environment_id = p_environment and c.ledger_account_id = any (pool_accounts) and not c.spent
+       and s.status = 'cancellation_scheduled' and s.cancel_scheduled_at <= p_now
+       and (s.work_retry_at is null or s.work_retry_at <= (extract(epoch from clock_timestamp()) * 1000)::bigint))
+  then
+    raise serialization_failure using message = 'a plan that granted credits of the pool has ended';
+  end if;
   pooled := array_fill(0::numeric, array[cardinality(u_account)]);
   if d_pooled is null and exists (select from unnest(pool_accounts, d_cost) as d (account, cost) where d.account is not null and d.cost is null)
   then
@@ -3894,6 +3905,10 @@ BEGIN ATOMIC
             FROM usage_threshold_checks t
            WHERE (t.environment_id = e.id)
            ORDER BY t.due_at
+          LIMIT 1), ( SELECT c.expires_at
+            FROM usage_credits c
+           WHERE ((c.environment_id = e.id) AND (NOT c.spent) AND (c.expires_at IS NOT NULL) AND ((c.source = 'purchase'::text) OR ((c.source = 'manual_adjustment'::text) AND (c.feature_id IS NULL))))
+           ORDER BY c.expires_at
           LIMIT 1), ( SELECT t.due_at
             FROM auto_top_up_checks t
            WHERE (t.environment_id = e.id)

@@ -334,6 +334,16 @@ begin
   if array_remove(pool_accounts, null) = '{}' then
     return;
   end if;
+  -- The caller ends it first, unless that failed a moment ago.
+  if exists (
+    select from usage_credits c
+      join subscriptions s on s.environment_id = p_environment and s.id = c.subscription_id
+     where c.environment_id = p_environment and c.ledger_account_id = any (pool_accounts) and not c.spent
+       and s.status = 'cancellation_scheduled' and s.cancel_scheduled_at <= p_now
+       and (s.work_retry_at is null or s.work_retry_at <= (extract(epoch from clock_timestamp()) * 1000)::bigint))
+  then
+    raise serialization_failure using message = 'a plan that granted credits of the pool has ended';
+  end if;
   pooled := array_fill(0::numeric, array[cardinality(u_account)]);
   if d_pooled is null and exists (select from unnest(pool_accounts, d_cost) as d (account, cost) where d.account is not null and d.cost is null)
   then

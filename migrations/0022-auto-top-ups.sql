@@ -68,8 +68,8 @@ create trigger ledger_accounts_top_up_line before insert on ledger_accounts
   for each row when (new.subscription_id is not null or starts_with(new.usage_meter_id, 'credit_pool_'))
   execute function set_top_up_line();
 
--- Notes, in the commit that crosses it, that a balance fell below its line. The end of credits is booked later, and counts with
--- the first use after it. A take-back or a refund is no reason to buy again.
+-- Notes, in the commit that crosses it, that a balance fell below its line. Credits that have ended, and whose end is not booked
+-- yet, count with the first use after it. A take-back or a refund is no reason to buy again.
 create function note_top_up() returns trigger
   language plpgsql security definer set search_path from current as $$
 declare

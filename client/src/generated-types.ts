@@ -9806,7 +9806,7 @@ export interface CustomersMethods {
   /** Get the billing state of a customer. Returns the customer with its subscriptions, invoices, payment methods, purchases and pricing model in one answer. `billingPortalUrl` opens the customer portal. */
   getBilling(input: CustomersGetBillingInput, options?: CallOptions): Promise<CustomersGetBillingAnswer>;
 
-  /** Get the entitlements of a customer. Returns the features, balances and resources that the customer may use now. They come from all current subscriptions, or from the one that `subscriptionId` names. A subscription that is paused, ended or not yet started grants nothing. */
+  /** Get the entitlements of a customer. Returns the features, balances and resources that the customer may use now. They come from all current subscriptions, or from the one that `subscriptionId` names. A subscription that is paused, ended or not yet started grants nothing. A renewal or an end that is due is done first. */
   getEntitlements(input: CustomersGetEntitlementsInput, options?: CallOptions): Promise<CustomersGetEntitlementsAnswer>;
 
   /** Get the usage balances of a customer. Returns one row for each usage meter of each current subscription. With `subscriptionId` the rows are those of that subscription, whatever its status. */
@@ -10125,7 +10125,7 @@ export interface ResourceClaimsMethods {
 }
 
 export interface EntitlementsMethods {
-  /** Check what customers may use. Answers each check, in the order sent. A toggle is allowed if the customer has it; credits and places are allowed if enough are left. An unknown customer or feature is an answer and no error. Nothing is reserved: to reserve, consume, hold or claim. */
+  /** Check what customers may use. Answers each check, in the order sent. A toggle is allowed if the customer has it; credits and places are allowed if enough are left. An unknown customer or feature is an answer and no error. Nothing is reserved: to reserve, consume, hold or claim. A renewal or an end that is due is done first. */
   check(input: EntitlementsCheckInput, options?: WriteOptions): Promise<EntitlementsCheckAnswer>;
 }
 

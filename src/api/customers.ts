@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { catchUpAll } from '../billing/catch-up.ts';
 import {
   archiveCustomer,
   CustomerBilling,
@@ -245,7 +246,7 @@ export const customerRoutes = [
     description:
       'Returns the features, balances and resources that the customer may use now. They come from all current ' +
       'subscriptions, or from the one that `subscriptionId` names. A subscription that is paused, ended or not ' +
-      'yet started grants nothing.',
+      'yet started grants nothing. A renewal or an end that is due is done first.',
     tag: entitlementsTag,
     params: z.object({ externalId: z.string().min(1).max(255) }),
     query: z.object({ subscriptionId: textFilter, pricingModelId: textFilter }),
@@ -253,7 +254,7 @@ export const customerRoutes = [
     refuses: ['customerNotFound', 'subscriptionNotFound', 'externalIdAmbiguous'],
     etag: true,
     handle: async (work, { params, query }) => ({
-      entitlements: await readEntitlements(work, params.externalId, query),
+      entitlements: await readEntitlements(work, params.externalId, query, catchUpAll),
     }),
   }),
   batchedRoute({

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { catchUpAll } from '../billing/catch-up.ts';
 import { checkEntitlements } from '../entitlements/actions-entitlements.ts';
 import { EntitlementCheck, EntitlementCheckResult, maxChecksPerRequest } from '../entitlements/entitlement-check.ts';
 import { route } from '../http/route.ts';
@@ -14,7 +15,7 @@ export const entitlementRoutes = [
     description:
       'Answers each check, in the order sent. A toggle is allowed if the customer has it; credits and places ' +
       'are allowed if enough are left. An unknown customer or feature is an answer and no error. Nothing is ' +
-      'reserved: to reserve, consume, hold or claim.',
+      'reserved: to reserve, consume, hold or claim. A renewal or an end that is due is done first.',
     tag,
     body: z.object({
       checks: z.array(EntitlementCheck).min(1).max(maxChecksPerRequest),
@@ -27,7 +28,7 @@ export const entitlementRoutes = [
     refuses: [],
     etag: true,
     handle: async (work, { body }) => ({
-      results: await checkEntitlements(work, { ...body, pricingModelId: body.pricingModelId ?? undefined }),
+      results: await checkEntitlements(work, { ...body, pricingModelId: body.pricingModelId ?? undefined }, catchUpAll),
     }),
   }),
 ];

@@ -8,6 +8,8 @@ import { advanceClock, endClockMove } from '../organizations/store-clock.ts';
 import { chargeTask, publishExpiring } from '../payments/actions.ts';
 import { publishTrialsEnding } from '../subscriptions/actions.ts';
 import { setAside } from '../subscriptions/store-due.ts';
+import { endCreditsOf } from '../usage/actions-low-balance.ts';
+import { takeEndedCredits } from '../usage/store-accounts.ts';
 import { thresholdHandler } from './bill-threshold.ts';
 import { topUpHandler } from './buy.ts';
 import { dunHandler, finalizeHandler } from './collect-invoices.ts';
@@ -103,6 +105,7 @@ export async function doDueWorkAt(
       resume: 0,
       finalize: 0,
       threshold: 0,
+      creditsEnd: 0,
       topUp: 0,
       interim: 0,
       renew: 0,
@@ -353,6 +356,9 @@ const noticeHandler: DueWorkHandler = {
   },
 };
 
+/** Books the end of credits that end by themselves. */
+const creditsEndHandler: DueWorkHandler = { name: 'creditsEnd', take: takeEndedCredits, perform: endCreditsOf };
+
 /** All kinds of due work, in order of execution at one instant. */
 const dueHandlers: readonly OrderedHandler[] = [
   { kind: 'notice', handler: noticeHandler, atOnce: 500 },
@@ -366,5 +372,6 @@ const dueHandlers: readonly OrderedHandler[] = [
   { kind: 'renew', handler: renewHandler, atOnce: 500 },
   { kind: 'dun', handler: dunHandler, atOnce: 200 },
   // After renewals, whose credits may be enough.
+  { kind: 'creditsEnd', handler: creditsEndHandler, atOnce: 500 },
   { kind: 'topUp', handler: topUpHandler, atOnce: 50 },
 ];

@@ -2,12 +2,12 @@ import type { CustomerRow } from '../customers/customer.ts';
 import { lockCustomer } from '../customers/store.ts';
 import type { Work } from '../database/work.ts';
 import { Problem } from '../kernel/problem.ts';
+import { carryToHolders } from '../purchases/actions-auto-top-ups.ts';
 import { publishSubscription } from '../subscriptions/actions.ts';
 import { cancelDueAt } from '../subscriptions/cancellation.ts';
 import { findSubscription, hasOtherSubscriptionInTheWay, lockSubscription } from '../subscriptions/store.ts';
 import { takeCancelDue, takeIncomplete } from '../subscriptions/store-due.ts';
 import type { CancellationReason, SubscriptionRow } from '../subscriptions/subscription.ts';
-import { carryCredits } from '../usage/actions-transfer.ts';
 import { lockAccountsOfSubscriptions } from '../usage/store-accounts.ts';
 import type { DueWorkHandler } from './due-work-runner.ts';
 import { restoreDefaultPlan, startDefaultPlan } from './open-subscription.ts';
@@ -53,7 +53,7 @@ export async function endSubscription(
     if (neverWas) await restoreDefaultPlan(work, customer, id);
     else await startDefaultPlan(work, customer, at);
   }
-  await carryCredits(work, [customer.id]);
+  await carryToHolders(work, [customer.id]);
   await publishSubscription(
     work,
     trigger === 'expired' ? 'subscription.updated' : 'subscription.canceled',

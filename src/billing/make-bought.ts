@@ -26,6 +26,7 @@ import type { Product } from '../pricing/product.ts';
 import { findPrice, listPricesByIds } from '../pricing/store-prices.ts';
 import { findProduct, findProducts } from '../pricing/store-products.ts';
 import { failUnmade } from '../purchases/actions.ts';
+import { carryToHolders } from '../purchases/actions-auto-top-ups.ts';
 import type { PurchaseRow } from '../purchases/purchase.ts';
 import { findPurchase, savePurchase } from '../purchases/store.ts';
 import { newBillingPeriod } from '../subscriptions/actions.ts';
@@ -43,7 +44,6 @@ import { listActiveItems } from '../subscriptions/store-items.ts';
 import { isInTheWay, isTerminal, type SubscriptionRow } from '../subscriptions/subscription.ts';
 import { itemName } from '../subscriptions/subscription-item.ts';
 import { type AddOn, decideActivation, decideStart } from '../subscriptions/subscription-start.ts';
-import { carryCredits } from '../usage/actions-transfer.ts';
 import { type Bill, issueBills, paidInAdvance, setupFeeLines, withInterims } from './bill-subscription.ts';
 import { endSubscription } from './end-subscription.ts';
 import { type BoughtTerms, firstLines, openSubscription } from './open-subscription.ts';
@@ -181,7 +181,7 @@ async function makePlan(work: Work, { customer, ...paid }: PaidFor, terms: Bough
   });
   assert(invoice, 'what is paid for has its invoice');
   if (terms.discount !== null) await giveRedemption(work, terms.discount.redemptionId, subscription.id);
-  await carryCredits(work, [customerId]);
+  await carryToHolders(work, [customerId]);
   if (customer.archived)
     await endSubscription(work, { customer, subscription }, { at: work.now, reason: 'customer_archived' });
   return invoice;

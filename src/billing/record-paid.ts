@@ -18,6 +18,7 @@ import { defaultPaymentMethod } from '../payments/actions.ts';
 import { type ChargeOrder, requestCharges } from '../payments/actions-charge.ts';
 import { applyChargeOutcomes, assumedSuccess } from '../payments/actions-settle.ts';
 import type { PaymentRow } from '../payments/store.ts';
+import { carryToHolders } from '../purchases/actions-auto-top-ups.ts';
 import { publishSubscriptions } from '../subscriptions/actions.ts';
 import { wholeOf } from '../subscriptions/adjustment.ts';
 import type { BillingPeriodRow } from '../subscriptions/billing-period.ts';
@@ -45,7 +46,6 @@ import {
   withStatusOfPayments,
 } from '../subscriptions/subscription.ts';
 import { endPlanCreditsInPools, settleUsage } from '../usage/actions-ledger.ts';
-import { carryCredits } from '../usage/actions-transfer.ts';
 import { applyPaidAdjustments } from './apply-adjustment.ts';
 import { type Bill, issueBills, periodEndLines, takeUsageLines } from './bill-subscription.ts';
 import { completePurchasesOf } from './complete-purchases.ts';
@@ -238,7 +238,7 @@ export async function replaceFreePlan(
   const living = await lockLivingSubscriptions(work, customerId);
   const free = living.find((each) => each.isFreePlan && each.id !== id && isInTheWay(each));
   if (free !== undefined) await closeSubscription(work, free, { at, reason: 'upgraded_to_paid', replacedBy: id });
-  await carryCredits(work, [customerId]);
+  await carryToHolders(work, [customerId]);
 }
 
 /** The way a subscription ends. */

@@ -8,6 +8,7 @@ import { listOwedPeriods } from '../invoicing/store-collecting.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import { chargedStep } from '../kernel/currency.ts';
 import { accessOf } from '../organizations/setting.ts';
+import { carryToHolders } from '../purchases/actions-auto-top-ups.ts';
 import { newBillingPeriod, publishSubscriptions } from '../subscriptions/actions.ts';
 import { type BillingPeriodRow, nextPeriod } from '../subscriptions/billing-period.ts';
 import { findSubscriptions, saveSubscriptions } from '../subscriptions/store.ts';
@@ -24,7 +25,6 @@ import {
 } from '../subscriptions/subscription.ts';
 import { endMeasuredPeriodsAt, expireCredits } from '../usage/actions-ledger.ts';
 import { tellingLowBalances } from '../usage/actions-low-balance.ts';
-import { carryCredits } from '../usage/actions-transfer.ts';
 import { applyScheduledAdjustments } from './apply-adjustment.ts';
 import {
   type Bill,
@@ -221,7 +221,7 @@ async function startSubscriptions(work: Work, waiting: readonly SubscriptionRow[
     work,
     waiting.map((subscription) => toBeginning(work, subscription, lines.get(subscription.id) ?? [])),
   );
-  await carryCredits(
+  await carryToHolders(
     work,
     waiting.map(({ customerId }) => customerId),
   );

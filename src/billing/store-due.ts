@@ -6,6 +6,7 @@ import { calendarEnd, type Instant } from '../kernel/calendar.ts';
 import { formatId, type IdKind } from '../kernel/id.ts';
 import { hasInterim, isNext } from '../subscriptions/store-renewals.ts';
 import { currentStatuses } from '../subscriptions/subscription.ts';
+import { endsByItself } from '../usage/store-balances.ts';
 
 /** All kinds of due work, in order of execution at one instant. */
 const dueKinds = [
@@ -19,6 +20,7 @@ const dueKinds = [
   'interim',
   'renew',
   'dun',
+  'creditsEnd',
   'topUp',
 ] as const;
 export type DueKind = (typeof dueKinds)[number];
@@ -84,6 +86,7 @@ function dueTimes(ready: RawBuilder<unknown>, incompleteLifetimeMs: number): Raw
          left join subscriptions s on s.environment_id = i.environment_id and s.id = i.subscription_id
         where i.environment_id = e.id and i.next_attempt_at is not null and (s.id is not null or i.reason = 'renewal') and ${ready} and ${isNextToCharge}
         order by i.next_attempt_at limit 1) as dun,
+      (select c.expires_at from usage_credits c where c.environment_id = e.id and ${endsByItself} order by c.expires_at limit 1) as credits_end,
       (select t.due_at from auto_top_up_checks t where t.environment_id = e.id order by t.due_at limit 1) as top_up,
       least(${sql.join(
         notices.map(
@@ -279,7 +282,7 @@ export async function findSubscriptionOfPiece(work: Work, id: string): Promise<s
  */
 export async function readDueLag(worker: Database, realNow: Instant, incompleteLifetimeMs: number): Promise<number> {
   const { rows } = await sql<{ lag: number }>`
-    select greatest(max(${realNow}::bigint - least("check", cancel, expire, resume, finalize, threshold, interim, renew, dun, top_up, notice)), 0)::bigint as lag
+    select greatest(max(${realNow}::bigint - least("check", cancel, expire, resume, finalize, threshold, interim, renew, dun, credits_end, top_up, notice)), 0)::bigint as lag
       from environments e cross join lateral (select ${dueTimes(sql`true`, incompleteLifetimeMs)}) as due
      where e.clock_now is null`.execute(worker);
   return rows[0]?.lag ?? 0;

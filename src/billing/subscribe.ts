@@ -16,6 +16,7 @@ import type { Price } from '../pricing/price.ts';
 import type { Product } from '../pricing/product.ts';
 import { listActivePricesBySlug, listPrices, listPricesByIds } from '../pricing/store-prices.ts';
 import { findProducts } from '../pricing/store-products.ts';
+import { carryToHolders } from '../purchases/actions-auto-top-ups.ts';
 import { awaitsOnlyPlan } from '../purchases/store.ts';
 import { discountLines } from '../rating/discount.ts';
 import { publishSubscription } from '../subscriptions/actions.ts';
@@ -264,6 +265,7 @@ export async function openDecided(work: Work, opening: Opening): Promise<Opened>
   // A future start replaces the free plan then, and a plan that is to be paid now when the money has arrived.
   const replacesNow = !startsLater && chargeWith === null && status !== 'incomplete';
   if (replacesNow && !isFreePlan) await replaceFreePlan(work, opened.subscription, work.now);
+  else if (replacesNow) await carryToHolders(work, [customer.id]);
   else await carryCredits(work, [customer.id]);
   return opened;
 }

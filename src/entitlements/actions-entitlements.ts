@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import type { Work } from '../database/work.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
 import { poolText } from '../rating/pool-units.ts';
+import type { CatchUp } from '../usage/actions-resolve.ts';
 import { findPooledUnits } from './actions-pooled.ts';
 import {
   type EntitledBalance,
@@ -29,8 +30,9 @@ export async function readEntitlements(
   work: Work,
   externalId: string,
   query: store.EntitlementsQuery,
+  catchUp: CatchUp,
 ): Promise<Entitlements> {
-  const found = await store.findEntitlements(work, externalId, query);
+  const found = await findCurrent(work, catchUp, () => store.findEntitlements(work, externalId, query));
   const [customer, other] = found.customers;
   if (customer === undefined) throw new Problem('customerNotFound', { id: externalId });
   if (other !== undefined) throw new Problem('externalIdAmbiguous', { externalId });
@@ -81,9 +83,10 @@ interface ChecksRequest {
 export async function checkEntitlements(
   work: Work,
   { checks, pricingModelId }: ChecksRequest,
+  catchUp: CatchUp,
 ): Promise<EntitlementCheckResult[]> {
   const requested = askedOf(checks);
-  const found = await store.findForChecks(work, requested, pricingModelId);
+  const found = await findCurrent(work, catchUp, () => store.findForChecks(work, requested, pricingModelId));
   if (found.subscriptionsRead > store.maxSubscriptionsChecked) {
     const most = store.maxSubscriptionsChecked.toLocaleString('en');
     throw invalid(['checks'], `concern customers with more than ${most} subscriptions: send fewer checks at a time`);
@@ -99,4 +102,17 @@ export async function checkEntitlements(
   }
   const pooled = await findPooledUnits(work, found.atPrice);
   return decideChecks(checks, requested, { ...found, pooled }, work.now);
+}
+
+/** Reads once more where subscriptions had overdue work, which is done first. After a recent failure the work is skipped. */
+async function findCurrent<Found extends store.MaybeBehind>(
+  work: Work,
+  catchUp: CatchUp,
+  find: () => Promise<Found>,
+): Promise<Found> {
+  const found = await find();
+  if (found.behind === null) return found;
+  // Charges are left to their jobs: a check waits for no processor.
+  await catchUp({ ...work, effects: [] }, found.behind);
+  return find();
 }

@@ -5,6 +5,7 @@ import type { Work } from '../database/work.ts';
 import { accessOf } from '../organizations/setting.ts';
 import type { FeatureType, LimitTerms } from '../pricing/feature.ts';
 import { smallestPerUnit } from '../rating/pool-units.ts';
+import { isBehind } from '../subscriptions/store-renewals.ts';
 import { arrearsWithoutAccess, currentStatuses } from '../subscriptions/subscription.ts';
 import { availableBalance, endedUnbooked, freeBalance } from '../usage/store-balances.ts';
 import type { Asked, Found, FoundValue } from './entitlement-check.ts';
@@ -35,24 +36,36 @@ function canBeMeant(pricingModelId: string | undefined) {
 }
 
 /**
- * The current subscriptions of the rows of `customer`, with their active items. A subscription with a future start has
- * an empty period until then.
+ * The subscriptions of the rows of `customer` that have not ended, and the current ones of them, with their active items. A
+ * subscription with a future start has an empty period until then.
  */
 function currentSubscriptions(
   work: Work,
   { which = sql``, limit = sql`` }: Readonly<Record<string, RawBuilder<unknown>>>,
 ) {
-  return sql`subscription as materialized (
-      select c.number as customer, c.slugs, s.id, s.pricing_model_id,
-             s.arrears <> all(${idArray(arrearsWithoutAccess(accessOf(work)))}::text[]) as has_access,
+  // The literal statuses match the index of subscriptions that have not ended.
+  return sql`living as materialized (
+      select c.number as customer, c.slugs, s.*
+        from customer c
+       cross join lateral (
+         select s.id, s.pricing_model_id,
+                s.arrears <> all(${idArray(arrearsWithoutAccess(accessOf(work)))}::text[]) as has_access,
+                s.status = any(${idArray(currentStatuses)}::text[]) and s.replaced_by_subscription_id is null
+                  and coalesce(s.current_billing_period_start < s.current_billing_period_end, true) as is_current,
+                ${isBehind(work.now)} as is_behind
+           from subscriptions s
+          where s.environment_id = ${work.environmentId} and s.customer_id = c.id
+            and s.status not in ('canceled', 'incomplete_expired') offset 0) s ${limit}),
+    subscription as materialized (
+      select s.customer, s.slugs, s.id, s.pricing_model_id, s.has_access,
              array(select i.id from subscription_items i
                     where i.environment_id = ${work.environmentId} and i.subscription_id = s.id
                       and ${hasStarted(work.now)}) as item_ids
-        from customer c
-        join subscriptions s on s.environment_id = ${work.environmentId} and s.customer_id = c.id
-       where s.status = any(${idArray(currentStatuses)}::text[]) and s.replaced_by_subscription_id is null
-         and coalesce(s.current_billing_period_start < s.current_billing_period_end, true) ${which} ${limit})`;
+        from living s where s.is_current ${which})`;
 }
+
+/** The subscriptions with overdue work; null: there are none. */
+const behindOnes = sql`(select json_agg(id) from living where is_behind)`;
 
 /** The effective grants of a subscription: unexpired features `s` on active items. */
 function isGiven(work: Work, itemIds: RawBuilder<unknown>) {
@@ -147,12 +160,21 @@ export type PoolAtPrice = readonly [
   balance: string,
 ];
 
+/** Records that are right only once the overdue work of these subscriptions is done. Null: there is none. */
+export interface MaybeBehind {
+  readonly behind: readonly string[] | null;
+}
+
+interface FoundForChecks extends Omit<Found, 'pooled'>, MaybeBehind {
+  readonly atPrice: readonly PoolAtPrice[];
+}
+
 /** The stored data for checks, limited to customers of one pricing model if given. */
 export async function findForChecks(
   work: Work,
   requested: Asked,
   pricingModelId: string | undefined,
-): Promise<Omit<Found, 'pooled'> & { readonly atPrice: readonly PoolAtPrice[] }> {
+): Promise<FoundForChecks> {
   const { environmentId } = work;
   const balances = listed(
     sql`a.usage_meter_id, (${availableBalance})::text, (${freeBalance})::text`,
@@ -192,10 +214,11 @@ export async function findForChecks(
     left join ledger_accounts own on own.environment_id = ${environmentId} and own.subscription_id = s.id and own.usage_meter_id = m.id
    where not exists (select from credit_pool_rates r
                       where r.environment_id = ${environmentId} and r.usage_meter_id = m.id and r.where is null)`;
-  const { rows } = await sql<Omit<Found, 'pooled'> & { readonly atPrice: readonly PoolAtPrice[] }>`
+  const { rows } = await sql<FoundForChecks>`
     ${givenOf(work, requested, pricingModelId)}
     select ${listed(sql`number, pricing_model_id`, sql`customer`)} as customers,
-           (select count(*) from subscription) as subscriptions_read,
+           (select count(*) from living) as subscriptions_read,
+           ${behindOnes} as behind,
            ${listed(sql`slug, id, pricing_model_id, type, active`, sql`feature`)} as features,
            ${listed(
              sql`g.customer, g.subscription_id, g.features, ${balances},
@@ -219,7 +242,7 @@ export async function findForChecks(
  * The stored data of a customer's entitlements. Amounts and balances are texts, because they may exceed JSON's exact
  * numbers.
  */
-export interface FoundEntitlements {
+export interface FoundEntitlements extends MaybeBehind {
   /** The customers with the external id: normally one. */
   readonly customers: readonly (readonly [id: string, pricingModelId: string])[];
   /** Whether the customer has the requested subscription, current or not. */
@@ -292,6 +315,7 @@ export async function findEntitlements(
     ${currentSubscriptions(work, { which: subscriptionId === undefined ? sql`` : sql`and s.id = ${subscriptionId}` })}
     select ${listed(sql`id, pricing_model_id`, sql`customer`)} as customers,
            ${hasSubscription} as has_subscription,
+           ${behindOnes} as behind,
            ${listed(
              sql`p.id, p.slug, coalesce(${availableBalance}, 0)::text, coalesce(a.held - ended.holds, 0)::text`,
              pools,

@@ -175,8 +175,8 @@ async function answer(context: Serving, route: Route, request: FastifyRequest, r
     context.keyUse.note(entry.apiKeyHash);
     return jsonPayload(route, request, reply, await text(answered));
   }
-  // Reads leave no audit log entries, so they need no audit context.
-  const auditContext = route.method === 'GET' ? undefined : { action: actionOf(route), requestId: request.id };
+  // A read leaves an audit log entry only where it does overdue work first.
+  const auditContext = { action: actionOf(route), requestId: request.id };
   const publicUrl = context.publicUrl ?? addressAsked(request);
   const act = (work: Work) => perform(context, work, admitted(requested, work, reply));
   const dryRun = !(asked instanceof Problem) && asked.dryRun;
@@ -189,7 +189,7 @@ async function answer(context: Serving, route: Route, request: FastifyRequest, r
   if ('apiKeyHash' in entry) context.keyUse.note(entry.apiKeyHash);
   const performed = outcome.answer;
   if (performed instanceof Problem) throw performed;
-  if (auditContext) refreshStatistics(context.database).catch((error) => request.log.warn(error));
+  if (route.method !== 'GET') refreshStatistics(context.database).catch((error) => request.log.warn(error));
   if (asked.dryRun) reply.header('dry-run', 'true');
   if (performed.replayed) reply.header('idempotent-replayed', 'true');
   if (route.file) {

@@ -3,6 +3,7 @@ import { advisoryLocks } from '../jobs/advisory-locks.ts';
 import { calendarEnd } from '../kernel/calendar.ts';
 import { idPrefixes } from '../kernel/id.ts';
 import { currentStatuses } from '../subscriptions/subscription.ts';
+import { endsByItself } from '../usage/store-balances.ts';
 import type { Invariant } from './store-invariants.ts';
 import { stepOf } from './store-invariants-money.ts';
 
@@ -127,6 +128,22 @@ export const dueInvariants: readonly Invariant[] = [
               select environment_id, id, greatest(notice_at, created_at) from payment_methods where detached_at is null and notice_at is not null) r
         join ${environments} n on n.environment_id = r.environment_id
        where r.due_at <= n.late_at`,
+  },
+  {
+    name: 'endedCreditsAreBooked',
+    sentence: 'The end of a credit that was bought or granted by hand is booked within 15 minutes.',
+    query: sql`
+      select c.environment_id, c.id, c.ledger_account_id, c.expires_at as due_at, n.late_at
+        from usage_credits c join ${environments} n on n.environment_id = c.environment_id
+       where ${endsByItself} and c.expires_at <= n.late_at`,
+  },
+  {
+    name: 'topUpChecksAreMade',
+    sentence: 'A balance that may be below the line of its automatic top-up is looked at within 15 minutes.',
+    query: sql`
+      select t.environment_id, t.customer_id as id, t.due_at, n.late_at
+        from auto_top_up_checks t join ${environments} n on n.environment_id = t.environment_id
+       where t.due_at <= n.late_at`,
   },
   {
     name: 'thresholdChecksAreMade',

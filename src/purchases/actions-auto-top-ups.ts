@@ -13,6 +13,7 @@ import { findActivePriceBySlug, findPrice } from '../pricing/store-prices.ts';
 import { findProduct } from '../pricing/store-products.ts';
 import { nextTopUpAttempt } from '../rating/auto-top-up.ts';
 import { calendarPeriod } from '../rating/spending.ts';
+import { carryCredits } from '../usage/actions-transfer.ts';
 import { setTopUpLine } from '../usage/store-accounts.ts';
 import type { AutoTopUp, AutoTopUpInput, AutoTopUpRow } from './auto-top-up.ts';
 import * as store from './store-auto-top-ups.ts';
@@ -93,11 +94,23 @@ export async function creditsOfProduct(work: Work, productId: string): Promise<R
   return credits;
 }
 
+/**
+ * Transfers the credits of these customers to the subscriptions that hold them now, as `carryCredits` does. The balance of a usage
+ * meter is now that of another subscription, which may begin below the line of a top-up, so it is looked at.
+ */
+export async function carryToHolders(work: Work, customerIds: readonly string[]): Promise<void> {
+  await carryCredits(work, customerIds);
+  if (await store.putChecksOfMeters(work, customerIds)) await enqueueChecks(work);
+}
+
 /** Has the balances of customers looked at after this commit. */
 async function checkSoon(work: Work, customerIds: readonly string[]): Promise<void> {
   for (const customerId of customerIds) await store.putCheck(work, customerId, work.now);
-  if (customerIds.length > 0)
-    await enqueue(work, dueWorkTask, {}, { key: `${dueWorkTask}:${work.environmentId}`, maxAttempts: 5 });
+  if (customerIds.length > 0) await enqueueChecks(work);
+}
+
+function enqueueChecks(work: Work): Promise<void> {
+  return enqueue(work, dueWorkTask, {}, { key: `${dueWorkTask}:${work.environmentId}`, maxAttempts: 5 });
 }
 
 /** Ends the purchases of top-ups among these, which are paid. The balance may have fallen again meanwhile. */

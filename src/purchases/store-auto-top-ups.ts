@@ -1,4 +1,5 @@
 import { sql } from 'kysely';
+import { textArray } from '../database/array-literal.ts';
 import type { Work } from '../database/work.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import type { AutoTopUpRow } from './auto-top-up.ts';
@@ -56,6 +57,21 @@ export async function putCheck(work: Work, customerId: string, dueAt: Instant): 
     .values({ environmentId: work.environmentId, customerId, dueAt })
     .onConflict((conflict) => conflict.columns(['environmentId', 'customerId']).doUpdateSet({ dueAt }))
     .execute();
+}
+
+/**
+ * Has the balances of these customers looked at that have a top-up of a usage meter. A note that waits stays: its back-off goes on.
+ * Returns whether there are any.
+ */
+export async function putChecksOfMeters(work: Work, customerIds: readonly string[]): Promise<boolean> {
+  const { rows } = await sql`
+    insert into auto_top_up_checks (environment_id, customer_id, due_at)
+    select t.environment_id, t.customer_id, ${work.now}::bigint from auto_top_ups t
+     where t.environment_id = ${work.environmentId} and t.customer_id = any(${textArray(customerIds)}::text[])
+       and t.stopped_at is null and not starts_with(t.usage_meter_id, 'credit_pool_')
+     order by t.customer_id
+    on conflict do nothing returning customer_id`.execute(work.db);
+  return rows.length > 0;
 }
 
 /** Ends the note, before the balance is read that is decided about. The caller has locked the accounts. */

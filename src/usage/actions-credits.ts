@@ -177,7 +177,6 @@ function accountOrder({ usageMeterId, customerId }: CustomerGrant): string {
 
 async function grantToAccount(work: Work, { customerId, ...grant }: CustomerGrant): Promise<string> {
   const ledgerAccountId = await openCustomerAccount(work, { ...grant, customerId });
-  if (isCreditPool(grant.usageMeterId)) await store.endPoolCredits(work, ledgerAccountId);
   await store.insertCredits(work, [{ ...grant, subscriptionId: null, ledgerAccountId }]);
   return ledgerAccountId;
 }

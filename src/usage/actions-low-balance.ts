@@ -8,7 +8,14 @@ import { findSubscriptions } from '../subscriptions/store.ts';
 import { toSubscription } from '../subscriptions/subscription.ts';
 import { hasFallen } from './ledger.ts';
 import { lockAccountsOfSubscriptions } from './store-accounts.ts';
-import { listLowBalances, listWatchedBalances, type WatchedAccounts, type WatchedBalance } from './store-balances.ts';
+import {
+  listEndedCredits,
+  listLowBalances,
+  listWatchedBalances,
+  type WatchedAccounts,
+  type WatchedBalance,
+} from './store-balances.ts';
+import { bookEnds } from './store-credits.ts';
 
 /**
  * Publishes, in the commit that reduced them, the balances of accounts that fell below their thresholds. The event of a
@@ -16,6 +23,8 @@ import { listLowBalances, listWatchedBalances, type WatchedAccounts, type Watche
  */
 export async function publishLowBalances(work: Work, accountIds: readonly string[]): Promise<void> {
   if (accountIds.length === 0) return;
+  // Else their end, which is booked later, would publish the same fall again.
+  await bookEnds(work, await listEndedCredits(work, accountIds));
   const low = await listLowBalances(work, accountIds);
   const customerIds = [...new Set(low.map(({ customerId }) => customerId))];
   const customers = new Map((await listCustomersById(work, customerIds)).map((row) => [row.id, row]));
@@ -54,12 +63,25 @@ export async function tellingLowBalances<Answer>(
   return telling(work, { accountIds: await lockAccountsOfSubscriptions(work, subscriptionIds), isBooked: true }, act);
 }
 
-/** The same of accounts that are locked, for an `act` that takes credits back. Expired credits count no more. */
+/**
+ * Books the end of the credits of locked accounts that have ended by themselves, and publishes the balances that it moved below
+ * their thresholds.
+ */
+export async function endCreditsOf(work: Work, accountIds: readonly string[]): Promise<void> {
+  const ended = await listEndedCredits(work, accountIds);
+  if (ended.length > 0) await telling(work, { accountIds, isBooked: true }, () => bookEnds(work, ended));
+}
+
+/**
+ * The same as `tellingLowBalances` of accounts that are locked, for an `act` that takes credits back. Credits that ended before do
+ * so first: the fall by their end is not that of the take-back.
+ */
 export async function tellingLowAccounts<Answer>(
   work: Work,
   accountIds: readonly string[],
   act: () => Promise<Answer>,
 ): Promise<Answer> {
+  await endCreditsOf(work, accountIds);
   return telling(work, { accountIds, isBooked: false }, act);
 }
 

@@ -416,19 +416,23 @@ function requireUser(
   throw refuseCustomer(customer, [...path, address.kind]);
 }
 
-/** The subscriptions with these ids, locked, by id. Due work of a subscription is done first. */
+/**
+ * The subscriptions with these ids, locked, by id. Their due work is done first, and that of others with which they share a credit
+ * pool. The end of one takes away what its plan granted.
+ */
 async function lockCurrentSubscriptions(
   work: Work,
   ids: readonly string[],
   catchUp: CatchUp,
 ): Promise<ReadonlyMap<string, UsageSubscription>> {
-  const subscriptions = new Map((await lockSubscriptions(work, ids)).map((each) => [each.id, each]));
-  if (subscriptions.size < ids.length) {
-    const others = ids.filter((id) => !subscriptions.has(id));
-    await catchUp(work, others);
-    for (const each of await lockSubscriptions(work, others)) subscriptions.set(each.id, each);
-  }
-  return subscriptions;
+  const lock = async () => new Map((await lockSubscriptions(work, ids)).map((each) => [each.id, each]));
+  const subscriptions = await lock();
+  const beside = [...subscriptions.values()].flatMap(({ behindBeside }) => behindBeside ?? []);
+  if (subscriptions.size === ids.length && beside.length === 0) return subscriptions;
+  const behind = new Set([...ids.filter((id) => !subscriptions.has(id)), ...beside]);
+  await catchUp(work, [...behind]);
+  // All again: the end of one subscription may change another.
+  return lock();
 }
 
 type PriceOf = (event: NewUsageEvent, subscription: UsageSubscription) => UsagePrice | undefined;

@@ -5,7 +5,7 @@ import { newId } from '../database/new-id.ts';
 import { instantOfColumn, type Work } from '../database/work.ts';
 import { isCreditPool } from '../pricing/credit-pool.ts';
 import { type AccountKey, accountKeyText, distinctAccounts } from './ledger.ts';
-import { availableBalance, endedUnbooked, freeBalance } from './store-balances.ts';
+import { availableBalance, endedUnbooked, endsByItself, freeBalance } from './store-balances.ts';
 
 /*
  * Accounts are locked here before they are changed, always in the order (subscription, usage meter). Accounts of customers
@@ -202,6 +202,27 @@ export async function setTopUpLine(
   await sql`
     update ledger_accounts set top_up_below = ${below}::numeric
      where environment_id = ${work.environmentId} and id = any(${rows.map(({ id }) => id)}::text[])`.execute(work.db);
+}
+
+/**
+ * Locks up to `limit` accounts on which credits have ended by themselves, and their customers, skipping locked ones; with `only`,
+ * just these, waiting for their locks. Returns their ids.
+ */
+export async function takeEndedCredits(work: Work, limit: number, only?: readonly string[]): Promise<string[]> {
+  const ended =
+    only === undefined
+      ? sql`array(select c.ledger_account_id from usage_credits c
+          where c.environment_id = ${work.environmentId} and c.expires_at <= ${work.now}::bigint and ${endsByItself}
+          order by c.expires_at limit ${limit})`
+      : sql`${textArray(only)}::text[]`;
+  const { rows } = await sql<{ id: string }>`
+    select a.id from ledger_accounts a
+      left join subscriptions s on s.environment_id = a.environment_id and s.id = a.subscription_id
+      join customers owner on owner.environment_id = a.environment_id and owner.id = coalesce(a.customer_id, s.customer_id)
+     where a.environment_id = ${work.environmentId} and a.id = any(${ended})
+     order by a.subscription_id, a.usage_meter_id, a.customer_id
+       for no key update of owner, a ${only === undefined ? sql`skip locked` : sql``}`.execute(work.db);
+  return rows.map(({ id }) => id);
 }
 
 /** The available balance of a subscription on a meter; 0 without an account. */

@@ -173,3 +173,30 @@ export async function listLowBalances(work: Work, accountIds: readonly string[])
      order by a.id`.execute(work.db);
   return rows;
 }
+
+/**
+ * Whether the end of credit `c` comes by itself, and some of it is left. The end of a plan's credit comes with that of its period or
+ * interval, because it may roll over. Matches the predicate of the partial index `usage_credits_ending`.
+ */
+export const endsByItself = sql<boolean>`(not c.spent and c.expires_at is not null
+  and (c.source = 'purchase' or c.source = 'manual_adjustment' and c.feature_id is null))`;
+
+/** A credit of a locked account that has ended by itself, and its unused rest. */
+export interface EndedCredit {
+  readonly id: string;
+  readonly pricingModelId: string;
+  readonly ledgerAccountId: string;
+  readonly amount: bigint;
+}
+
+/** The credits of locked accounts that have ended by themselves, and whose end is not booked. */
+export async function listEndedCredits(work: Work, ledgerAccountIds: readonly string[]): Promise<EndedCredit[]> {
+  const { rows } = await sql<EndedCredit>`
+    select c.id, c.pricing_model_id, c.ledger_account_id, c.issued - ${appliedInAll} - c.expired - c.taken_back as amount
+      from ledger_accounts a
+      join usage_credits c on c.environment_id = a.environment_id and c.ledger_account_id = a.id
+       and c.expires_at <= ${work.now}::bigint and ${endsByItself}
+     where a.environment_id = ${work.environmentId} and a.id = any(${idArray(ledgerAccountIds)}::text[])
+     order by c.id`.execute(work.db);
+  return rows;
+}

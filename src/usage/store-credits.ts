@@ -19,7 +19,7 @@ import {
 } from './ledger.ts';
 import type { EndingCredit } from './rollover.ts';
 import { accountsOfSubscription, isOfSubscription } from './store-accounts.ts';
-import { appliedInAll } from './store-balances.ts';
+import { appliedInAll, type EndedCredit } from './store-balances.ts';
 import type { GrantedSubscription, UsageCreditRow } from './usage-credit.ts';
 
 /** The subscription that a credit of a pool is granted through. Null: it is bought or granted to the customer, or of a meter. */
@@ -158,15 +158,12 @@ export async function endCredits(work: Work, ending: readonly EndingCredit[]): P
   }
 }
 
-/** Expires the credits of a locked account of a credit pool that belong to the customer and have ended. */
-export async function endPoolCredits(work: Work, ledgerAccountId: string): Promise<void> {
-  const { rows } = await sql<RemovedCredit>`
-    select c.id, c.pricing_model_id, c.issued - c.applied - c.expired - c.taken_back as amount from usage_credits c
-     where c.environment_id = ${work.environmentId} and c.ledger_account_id = ${ledgerAccountId} and not c.spent
-       and c.expires_at <= ${work.now}::bigint and c.subscription_id is null
-     order by c.id`.execute(work.db);
-  if (rows.length === 0) return;
-  await remove(work, rows, { ...moves.expiry, type: 'credit_grant_expired', sourceId: rows[0]?.id ?? '' });
+/** Books the end of these credits. */
+export async function bookEnds(work: Work, ended: readonly EndedCredit[]): Promise<void> {
+  const [first] = ended;
+  if (first === undefined) return;
+  await writePendingApplication(work, [...new Set(ended.map(({ ledgerAccountId }) => ledgerAccountId))]);
+  await remove(work, ended, { ...moves.expiry, type: 'credit_grant_expired', sourceId: first.id });
 }
 
 /**

@@ -11,18 +11,30 @@ import { accountsOfSubscription, isOfSubscription } from './store-accounts.ts';
 import type { NamedCustomer } from './usage-draft.ts';
 import type { Address, UsageCustomer, UsageSubscription } from './usage-event.ts';
 
+/** A locked subscription, and others of its customer with overdue work. */
+interface LockedUser extends UsageSubscription {
+  /** Plans of these may have granted credits of a pool, which usage of this one draws. Null: none. */
+  readonly behindBeside: readonly string[] | null;
+}
+
 /**
  * Locks the subscriptions with these ids until the work ends: a renewal or an end waits for the usage in flight, so all of
  * it is on the bill. They are locked in the order in which the subscriptions of a customer are. A subscription for which
  * something is due is left out: the usage belongs to what it is after that.
  */
-export async function lockSubscriptions(work: Work, ids: readonly string[]): Promise<UsageSubscription[]> {
-  const { rows } = await sql<UsageSubscription>`
+export async function lockSubscriptions(work: Work, ids: readonly string[]): Promise<LockedUser[]> {
+  const { rows } = await sql<LockedUser>`
     select s.id, s.revision, s.status, s.arrears, s.pricing_model_id, s.customer_id, s.current_billing_period_start, s.current_billing_period_end,
            ${dueAt} as due_at, ${limitsOfSubscription(work.now)} as spend_limits,
            m.catalog_version, plan.product_id, not s.do_not_charge and coalesce(s.billing_threshold_amount, e.billing_threshold_amount, 0) > 0 as has_threshold,
            (select c.archived from customers c
-             where c.environment_id = s.environment_id and c.id = s.customer_id) as customer_archived
+             where c.environment_id = s.environment_id and c.id = s.customer_id) as customer_archived,
+           (select array_agg(other.id)
+              from (select s.* from subscriptions s where ${isBehind(work.now)}) other
+             where other.environment_id = s.environment_id and other.customer_id = s.customer_id and other.id <> s.id
+               and exists (select from ledger_accounts pool
+                            where pool.environment_id = s.environment_id and pool.customer_id = s.customer_id
+                              and starts_with(pool.usage_meter_id, 'credit_pool_'))) as behind_beside
       from subscriptions s join pricing_models m on m.environment_id = s.environment_id and m.id = s.pricing_model_id
       join prices plan on plan.environment_id = s.environment_id and plan.id = s.price_id
       join environments e on e.id = s.environment_id

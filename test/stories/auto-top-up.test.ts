@@ -103,6 +103,67 @@ test('credits that ended since the last use count with the next one', async () =
   assert.equal(await plans.calls(externalId, freeId), 2299);
 });
 
+/** Moves the test clock, with the work that is due on the way. */
+async function moveTo(now: number): Promise<void> {
+  await app.put('/test-clock', { testClock: { now } });
+  await app.runJobs({ all: true });
+}
+
+test('credits that all end by time alone bring one purchase, and after its refund another end brings none', async () => {
+  const { customerId, externalId, freeId } = await newRefilled();
+  const end = june + 86_400_000;
+  const of = { subscriptionId: freeId, usageMeterSlug: 'api-calls' };
+  await app.post('/usage-credits', { usageCredit: { ...of, amount: 400, priority: 200, expiresAt: end } });
+  await use(freeId, 600);
+  await moveTo(end - 1);
+  assert.deepEqual(await purchasesOf(customerId), [], '300 of 900 are left');
+  await moveTo(end);
+  assert.deepEqual(await purchasesOf(customerId), [['paid', 2]]);
+  assert.equal(await plans.calls(externalId, freeId), 2000);
+  await app.post('/usage-credits', { usageCredit: { ...of, amount: 10, priority: 200, expiresAt: end + 1000 } });
+  const { data } = await app.get(`/payments?customerId=${customerId}`);
+  await app.post(`/payments/${data[0].id}/refund`, {});
+  await moveTo(end + 1000);
+  assert.equal(await plans.calls(externalId, freeId), 0);
+  assert.deepEqual(await purchasesOf(customerId), [['refunded', 2]]);
+  await assertSound(app);
+});
+
+test('a refund between the end of other credits and its booking brings no purchase, and neither does the next use', async () => {
+  const { customerId, externalId, freeId } = await newRefilled();
+  await use(freeId, 300);
+  await app.runJobs({ all: true });
+  const of = { subscriptionId: freeId, usageMeterSlug: 'api-calls' };
+  await app.post('/usage-credits', {
+    usageCredit: { ...of, amount: 400, priority: 200, expiresAt: june + 86_400_000 },
+  });
+  await use(freeId, 1700);
+  await app.setClock(june + 2 * 86_400_000);
+  assert.equal(await plans.calls(externalId, freeId), 500, 'the rest of what was bought');
+  const { data } = await app.get(`/payments?customerId=${customerId}`);
+  await app.post(`/payments/${data[0].id}/refund`, {});
+  assert.equal(await plans.calls(externalId, freeId), 0);
+  await app.runJobs({ all: true });
+  await use(freeId, 1);
+  await app.runJobs({ all: true });
+  assert.deepEqual(await purchasesOf(customerId), [['refunded', 2]]);
+  await assertSound(app);
+});
+
+test('a plan that begins below the line after another one has ended brings one purchase', async () => {
+  await app.setClock(june);
+  const { customerId, externalId } = await plans.newCustomer('pm_card_visa');
+  const { id: proId } = await plans.subscribe({ customerId, priceSlug: 'pro-monthly' });
+  await app.runJobs({ all: true });
+  await set(externalId, { ...refill, below: 1000 });
+  assert.deepEqual(await purchasesOf(customerId), [], '1500 of the plan are left');
+  await plans.cancel(proId, 'immediately');
+  await app.runJobs({ all: true });
+  await app.runJobs({ all: true });
+  assert.deepEqual(await purchasesOf(customerId), [['paid', 2]], 'the free plan begins with 500 at most');
+  await assertSound(app);
+});
+
 test('a service that dies between the charge and the credits gives them once', async () => {
   const { customerId, externalId, freeId } = await newRefilled();
   await use(freeId, 300);

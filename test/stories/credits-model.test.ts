@@ -7,6 +7,7 @@ import {
   dayMs,
   keyOfLimit,
   type Limit,
+  lowBelow,
   type Pack,
   packs,
   partsPerCredit,
@@ -50,7 +51,12 @@ const setup = {
     ...Object.entries(packs).map(([slug, { cents }]) => plan(slug, cents, [slug], { ...oncePaid, slug })),
   ],
   usageMeters: [
-    meter('tokens', 'Tokens', { slug: 'token', unitPrice: 50, usageEventsPerUnit: 100 }),
+    meter(
+      'tokens',
+      'Tokens',
+      { slug: 'token', unitPrice: 50, usageEventsPerUnit: 100 },
+      { lowBalanceThreshold: lowBelow.tokens },
+    ),
     meter('images', 'Images', { slug: 'image', unitPrice: 3, usageEventsPerUnit: 1 }),
   ],
   creditPools: [
@@ -58,6 +64,7 @@ const setup = {
       slug: 'ai',
       name: 'AI credits',
       unit: 'credit',
+      lowBalanceThreshold: String(lowBelow.ai / partsPerCredit),
       rates: [
         { usageMeterSlug: 'tokens', per: 3, cost: '1' },
         { usageMeterSlug: 'images', per: 1, cost: '0.7' },
@@ -130,6 +137,25 @@ const parts = (text: string | number) => Math.round(Number(text) * partsPerCredi
 const tokens = (units: number) => ({ meter: 'tokens' as const, units, label: null });
 
 /** Steps that each run takes. */
+const endsByTime: Step[] = [
+  { act: 'topUp', topUp: { pack: 'pack', below: 12, above: 8, quantity: null, mostCents: 100_000 } },
+  { act: 'give', account: 'tokens', amount: 5, priority: 50, days: 3 },
+  { act: 'give', account: 'ai', amount: 25, priority: 150, days: 2 },
+  { act: 'useUp', use: tokens(1), more: 1 },
+  { act: 'record', use: { meter: 'images', units: 40, label: null } },
+  { act: 'wait', hours: 80 },
+  { act: 'give', account: 'ai', amount: 9, priority: 150, days: 1 },
+  { act: 'refund', chosen: 0 },
+  { act: 'wait', hours: 30 },
+  { act: 'record', use: tokens(3) },
+  { act: 'topUp', topUp: { pack: 'calls', below: 30, above: 20, quantity: null, mostCents: 100_000 } },
+  { act: 'give', account: 'tokens', amount: 30, priority: 50, days: 2 },
+  { act: 'record', use: tokens(20) },
+  { act: 'wait', hours: 50 },
+  { act: 'change' },
+  { act: 'change' },
+];
+
 const holdsAndRefills: Step[] = [
   { act: 'hold', use: tokens(25), days: 2 },
   { act: 'release' },
@@ -344,6 +370,8 @@ async function newRun() {
       bought.toSorted(),
       oracle.purchases.map(({ status, quantity }) => `${status} ${quantity}`).toSorted(),
     );
+    const { total } = await caller.get('/events?type=usage_balance.low&limit=1');
+    assert.equal(total, oracle.timesLow);
   }
   return {
     async do(each: Step): Promise<void> {
@@ -362,7 +390,7 @@ test('whatever is granted, bought, held, used, limited and topped up on whicheve
       for (const each of steps) await run.do(each);
       await run.end();
     }),
-    { numRuns: 4, endOnFailure: true, examples: [[holdsAndRefills]] },
+    { numRuns: 4, endOnFailure: true, examples: [[holdsAndRefills], [endsByTime]] },
   );
   await assertSound(app);
 });

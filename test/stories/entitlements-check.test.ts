@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { catchUpAll } from '../../src/billing/catch-up.ts';
 import { newId } from '../../src/database/new-id.ts';
 import { checkEntitlements } from '../../src/entitlements/actions-entitlements.ts';
+import { instant } from '../../src/kernel/calendar.ts';
 import { databaseDigest } from '../support/digest.ts';
 import { insertFixture } from '../support/fixtures.ts';
 import { type Body, type RequestOptions, startTestApp } from '../support/harness.ts';
@@ -258,6 +260,30 @@ test('texts that a list of texts could be confused by are just texts', async () 
   );
 });
 
+test('a renewal and an end that are due are done before the answer, and their charge is left to its job', async () => {
+  const may = instant('2026-05-01');
+  await app.setClock(may);
+  const { externalId, id } = await newPro();
+  const { externalId: leaving, id: leavingId } = await newPro();
+  await plans.cancel(leavingId, 'at_end_of_current_billing_period');
+  await app.post('/usage-events', {
+    usageEvent: { subscriptionId: id, priceSlug: 'call-overage', transactionId: `all of may ${id}`, amount: 1500 },
+  });
+  const asked: Pair[] = [
+    [externalId, 'sso'],
+    [externalId, 'monthly-calls', 1000],
+    [leaving, 'sso'],
+  ];
+  assert.deepEqual(await reasons(asked), [null, 'insufficient_balance', null]);
+  // Nobody has worked on what came due since.
+  await app.setClock(instant('2026-06-01T00:01'));
+  assert.deepEqual(await reasons(asked), [null, null, 'not_granted']);
+  const { entitlements } = await app.get(`/customers/${externalId}/entitlements`);
+  assert.equal(entitlements.usageMeterBalances[0].availableBalance, 1000);
+  const { data } = await app.get(`/audit-log?recordId=${leavingId}&limit=100`);
+  assert.equal(data[0].action, 'POST /entitlements/check');
+});
+
 test('it stores nothing, and an answer that the caller has already is not sent again', async () => {
   const { externalId } = await newPro();
   const body = bodyOf([[externalId, 'monthly-calls', 1500]]);
@@ -279,7 +305,7 @@ test('two pairs and two hundred take one statement', async () => {
   );
   const count = async (checks: typeof pairs) => {
     const counted = await app.inEnvironment((work) =>
-      countStatements(work, (counting) => checkEntitlements(counting, { checks })),
+      countStatements(work, (counting) => checkEntitlements(counting, { checks }, catchUpAll)),
     );
     return { statements: counted.count, allowed: counted.answer.filter((result) => result.allowed).length };
   };

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { catchUpAll } from '../../src/billing/catch-up.ts';
 import { readEntitlements } from '../../src/entitlements/actions-entitlements.ts';
 import { insertFixture } from '../support/fixtures.ts';
 import { type Body, startTestApp } from '../support/harness.ts';
@@ -212,7 +213,7 @@ test('of two customers with one external id the one of the named pricing model i
 test('all of it is one statement', async () => {
   const { externalId } = await newPro();
   const { count, answer } = await app.inEnvironment((work) =>
-    countStatements(work, (counted) => readEntitlements(counted, externalId, {})),
+    countStatements(work, (counted) => readEntitlements(counted, externalId, {}, catchUpAll)),
   );
   assert.deepEqual([count, answer.resources.length], [1, 1]);
 });

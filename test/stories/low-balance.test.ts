@@ -122,6 +122,57 @@ describe('at the end of a period', () => {
   });
 });
 
+describe('at the end of credits that were granted by hand', () => {
+  const end = may + 10 * 86_400_000;
+
+  /** 100 of the plan are left, and 60 that are used last and end on 11 May. */
+  async function granted() {
+    await app.setClock(may);
+    const customer = await plan.subscribe();
+    await customer.grant({ amount: 60, priority: 200, expiresAt: end });
+    return customer;
+  }
+
+  test('a balance that falls is told in the commit that books it, once', async () => {
+    const customer = await granted();
+    await customer.use(120);
+    await app.setClock(end - 1);
+    await app.runJobs({ all: true });
+    assert.deepEqual([await customer.balance(), await customer.timesTold()], [40, 0]);
+    await app.put('/test-clock', { testClock: { now: end } });
+    await app.runJobs({ all: true });
+    assert.deepEqual([await customer.balance(), await customer.timesTold()], [0, 1]);
+    const { data: told } = await app.get(`/events?type=usage_balance.low&objectId=${customer.id}`);
+    assert.equal(told[0].payload.occurredAt, end);
+    await customer.liveUntil(july);
+    assert.equal(await customer.timesTold(), 1);
+  });
+
+  test('a use after it that lets the balance fall is told, and the end is not told again', async () => {
+    const customer = await granted();
+    await customer.use(70);
+    await app.setClock(end + 1);
+    await customer.use(15);
+    assert.deepEqual([await customer.balance(), await customer.timesTold()], [15, 1]);
+    await app.put('/test-clock', { testClock: { now: end + 2 } });
+    await app.runJobs({ all: true });
+    assert.equal(await customer.timesTold(), 1);
+  });
+
+  test('a take-back after it is not told for the fall by the end, which is told once', async () => {
+    const customer = await granted();
+    await customer.grant({ amount: 5 });
+    await customer.use(90);
+    await app.setClock(end + 1);
+    const [, , given] = await customer.credits();
+    assert.equal((await customer.takeBack(given.id, { amount: 1 })).status, 200);
+    assert.deepEqual([await customer.balance(), await customer.timesTold()], [14, 1]);
+    await app.put('/test-clock', { testClock: { now: end + 2 } });
+    await app.runJobs({ all: true });
+    assert.equal(await customer.timesTold(), 1);
+  });
+});
+
 test('a meter without a threshold tells nothing, and a threshold holds from the next use on', async () => {
   await app.setClock(may);
   const silent = await setUpCredits(app);

@@ -77,6 +77,11 @@ async function newShop() {
   return {
     ...caller,
     moveTo,
+    /** Lets time pass, in which nobody does what is due. */
+    passUntil: async (date: string) => {
+      const ofShop = app.owner.updateTable('environments').where('id', '=', organization.testEnvironmentId);
+      await ofShop.set({ clockNow: instant(date) }).execute();
+    },
     pool,
     pricingModelId: pricingModel.id as string,
     ...user,
@@ -332,6 +337,41 @@ test('credits of an interval come each week, and those of a pause are given back
   await user.moveTo('2026-06-09');
   await user.post(`/subscriptions/${id}/resume`, {});
   assert.ok(paused < 7 && Number(await user.available()) > paused);
+  await assertSound(app);
+});
+
+test('usage of a subscription after the end of another one does not draw what that plan granted, however late the end is', async () => {
+  const shop = await newShop();
+  await shop.put('/settings', { settings: { allowMultipleSubscriptions: true } });
+  const scaleId = await shop.subscribe('scale-monthly');
+  const subscriptionId = await shop.subscribe('start-monthly');
+  assert.equal(await shop.available(), '450');
+  let sent = 0;
+  const use = (amount: number) => {
+    sent += 1;
+    const usageEvent = {
+      subscriptionId,
+      usageMeterSlug: 'tokens',
+      transactionId: `late-${sent}`,
+      amount: amount * 1000,
+    };
+    return shop.post('/usage-events', { usageEvent });
+  };
+  await use(10);
+  const cancellation = { timing: 'at_future_date', endDate: instant('2026-06-10') };
+  await shop.post(`/subscriptions/${scaleId}/cancel`, { cancellation });
+  await use(10);
+  await use(10);
+  assert.equal(await shop.available(), '420');
+  await shop.passUntil('2026-06-11');
+  await use(70);
+  assert.equal(await shop.available(), '30', '30 of 100 are left of the plan that goes on');
+  await shop.passUntil('2026-06-12');
+  await use(40);
+  const applied = (await shop.credits()).map(
+    ({ issuedAmount, appliedAmount }) => `${appliedAmount} of ${issuedAmount}`,
+  );
+  assert.deepEqual(applied.toSorted(), ['0 of 10', '0 of 50', '100 of 100', '30 of 300']);
   await assertSound(app);
 });
 

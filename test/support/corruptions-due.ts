@@ -56,6 +56,25 @@ export const dueCorruptions: readonly Corruption[] = [
     breaks: ['noticesAreTold'],
   },
   {
+    fault: 'a credit that was granted by hand has ended, and nobody booked it',
+    statements: [
+      movedLongAgo,
+      `update usage_credits set source = 'manual_adjustment', expires_at = ${clock} - 1 where not spent and expires_at is not null`,
+      `update ledger_accounts a set credits_end_at = ${clock} - 1
+        where exists (select from usage_credits c where c.ledger_account_id = a.id and c.expires_at = ${clock} - 1)`,
+    ],
+    breaks: ['endedCreditsAreBooked'],
+  },
+  {
+    fault: 'a balance was to be looked at for its automatic top-up, and nobody did',
+    statements: [
+      movedLongAgo,
+      `insert into auto_top_up_checks (environment_id, customer_id, due_at)
+       select environment_id, id, ${clock} - 1 from customers limit 1`,
+    ],
+    breaks: ['topUpChecksAreMade'],
+  },
+  {
     fault: 'a subscription has waited two days for its first payment',
     statements: [
       movedLongAgo,

@@ -27,6 +27,9 @@ export const packs = {
 } as const;
 export type Pack = keyof typeof packs;
 
+/** Below these a balance is low. */
+export const lowBelow = { ai: 6 * partsPerCredit, tokens: 12 } as const;
+
 interface Credit {
   readonly account: Account;
   readonly kind: 'plan' | 'gift' | 'bought';
@@ -127,6 +130,8 @@ export class CreditsOracle {
   /** When the balance is looked at. Null: when it crosses the line. */
   private checkAt: number | null = null;
   private readonly spentIn = new Map<string, number>();
+  /** How often a balance fell below its threshold. */
+  timesLow = 0;
 
   constructor(now: number) {
     this.now = now;
@@ -170,7 +175,7 @@ export class CreditsOracle {
   live(account: Account): Credit[] {
     const rank = ({ expiresAt }: Credit) => expiresAt ?? Number.MAX_SAFE_INTEGER;
     return this.credits
-      .filter((each) => each.account === account && each.left > 0 && !this.hasEnded(each))
+      .filter((each) => each.account === account && each.left > 0)
       .sort(
         (one, other) =>
           one.priority - other.priority ||
@@ -239,6 +244,10 @@ export class CreditsOracle {
 
   /** Books a use, and says whether it is beyond a blocking limit. */
   use(use: Use): boolean {
+    return this.falling(() => this.book(use));
+  }
+
+  private book(use: Use): boolean {
     const { pooled } = this.shares(use);
     const parts = pooled * meters[use.meter].parts;
     const counted = this.counted(use, parts);
@@ -255,21 +264,33 @@ export class CreditsOracle {
     return isBeyond;
   }
 
+  /** Counts the balances that an act lets fall below their thresholds. */
+  private falling<Answer>(act: () => Answer): Answer {
+    const accounts = ['ai', 'tokens'] as const;
+    const high = accounts.filter((account) => this.balance(account) >= lowBelow[account]);
+    const answer = act();
+    this.timesLow += high.filter((account) => this.balance(account) < lowBelow[account]).length;
+    return answer;
+  }
+
   private counted(use: Use, parts: number): CountedUse {
     return { ...use, at: this.now, subscription: this.subscription, periodEnd: this.periodEnd, parts };
   }
 
   hold(id: string, use: Use, until: number): void {
     const pooled = this.coveredBy(use) ?? 0;
-    this.crossing(() => this.holds.set(id, { ...use, until, subscription: this.subscription, pooled }));
+    const held = { ...use, until, subscription: this.subscription, pooled };
+    this.crossing(() => this.falling(() => this.holds.set(id, held)));
   }
 
   /** Settles a hold, and says whether that is beyond a blocking limit; null: it cannot be settled. */
   settle(id: string, units: number): boolean | null {
     const hold = this.holds.get(id);
     if (hold === undefined || hold.subscription !== this.subscription) return null;
-    this.holds.delete(id);
-    return this.use({ ...hold, units });
+    return this.falling(() => {
+      this.holds.delete(id);
+      return this.book({ ...hold, units });
+    });
   }
 
   /** Sets the limits of the seller in place of those before. */
@@ -330,7 +351,7 @@ export class CreditsOracle {
     });
   }
 
-  /** Notes that a booking, or the end of credits since the last one, lets the balance of the top-up fall below its line. */
+  /** Notes that an act lets the balance of the top-up fall below its line. */
   private crossing(act: () => void): void {
     const { topUp, isStopped } = this;
     if (topUp === null || isStopped) {
@@ -338,8 +359,7 @@ export class CreditsOracle {
       return;
     }
     const { account } = packs[topUp.pack];
-    const ended = this.credits.filter((each) => each.account === account && this.hasEnded(each));
-    const before = this.balance(account) + sum(ended.map(({ left }) => left));
+    const before = this.balance(account);
     act();
     if (before >= topUp.below && this.balance(account) < topUp.below) this.checkAt ??= this.now;
   }
@@ -417,8 +437,10 @@ export class CreditsOracle {
   /** Refunds a purchase in full: what is neither used nor held of its credits goes back. */
   refund(purchase: Purchase): void {
     purchase.status = 'refunded';
-    for (const credit of this.credits.filter((each) => each.purchase === purchase && !this.hasEnded(each)))
-      credit.left -= Math.min(credit.left, this.beside(credit.account));
+    this.falling(() => {
+      for (const credit of this.credits.filter((each) => each.purchase === purchase))
+        credit.left -= Math.min(credit.left, this.beside(credit.account));
+    });
   }
 
   /** Takes back what is left of a credit of the pool, which looks like this. False: an open hold sets part of it aside. */
@@ -426,7 +448,9 @@ export class CreditsOracle {
     const credit = this.live('ai').find((each) => each.left === amount && each.expiresAt === expiresAt);
     if (credit === undefined) throw new Error(`there is no credit of which ${amount} are left`);
     if (amount > this.beside('ai')) return false;
-    credit.left = 0;
+    this.falling(() => {
+      credit.left = 0;
+    });
     return true;
   }
 
@@ -449,11 +473,17 @@ export class CreditsOracle {
       this.owed.images = 0;
     });
     this.begin(this.plan === 'free' ? 'start' : 'free');
+    // The balance of the meter is that of the next subscription, which may begin below the line.
+    if (this.topUp !== null && !this.isStopped && packs[this.topUp.pack].account === 'tokens')
+      this.checkAt ??= this.now;
   }
 
   private renew(): void {
     const { ai, tokens, mostRolled } = plans[this.plan];
-    const ended = this.credits.filter((each) => this.hasEnded(each));
+    // Credits of the pool that belong to the customer end by themselves.
+    const ended = this.credits.filter(
+      (each) => this.hasEnded(each) && (each.kind === 'plan' || each.account === 'tokens'),
+    );
     this.months += 1;
     this.periodEnd = monthsAfter(this.anchor, this.months);
     this.owed.tokens = 0;
@@ -470,12 +500,17 @@ export class CreditsOracle {
 
   /** The next instant at which something is due until `to`. */
   nextStop(to: number): number {
-    return Math.min(to, this.periodEnd, this.checkAt ?? to);
+    const ends = this.credits.flatMap(({ expiresAt, left }) => (expiresAt === null || left === 0 ? [] : [expiresAt]));
+    return Math.min(to, this.periodEnd, this.checkAt ?? to, ...ends);
   }
 
-  /** Moves on to an instant, at which at most one thing is due. */
+  /** Moves on to an instant, at which the period ends first, and then other credits. */
   moveTo(instant: number): void {
     this.now = instant;
-    if (this.now === this.periodEnd) this.renew();
+    const fall = (act: () => void) => this.crossing(() => this.falling(act));
+    if (this.now === this.periodEnd) fall(() => this.renew());
+    fall(() => {
+      for (const credit of this.credits) if (this.hasEnded(credit)) credit.left = 0;
+    });
   }
 }
