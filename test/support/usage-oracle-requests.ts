@@ -3,6 +3,7 @@ import {
   at,
   balanceOf,
   book,
+  bookEnds,
   type Credit,
   catchUp,
   get,
@@ -197,6 +198,7 @@ export function takeBack(
   const amount = requested ?? rest;
   const isHolding = account.holds.some((each) => each.status === 'open' && !hasEnded(each, world.now));
   if (rest === 0 || amount > rest || (isHolding && amount > balanceOf(account, world.now))) return { status: 400 };
+  bookEnds(world, account);
   credit.takenBack += amount;
   book(world, account, { type: 'take_back', amount: -amount, credit: place });
   return { credit };

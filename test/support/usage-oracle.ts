@@ -263,6 +263,30 @@ function endCredits(world: World, { accounts, features, end, periodMs }: Subscri
   }
 }
 
+/** Whether the end of a credit is its own. That of a plan's credit comes with its period. */
+function endsByItself({ source, feature }: Credit): boolean {
+  return source === 'manual_adjustment' && feature === null;
+}
+
+/** Books the end of credits that have ended by themselves. */
+export function bookEnds(world: World, account: Account): void {
+  for (const [place, credit] of account.credits.entries()) {
+    const rest = restOf(credit);
+    if (!endsByItself(credit) || !hasEnded(credit, world.now) || rest === 0) continue;
+    credit.expired += rest;
+    book(world, account, { type: 'expiry', amount: -rest, credit: place });
+  }
+}
+
+/** The ends that are still to come of credits that end by themselves. */
+function endsToCome(accounts: Subscription['accounts']): number[] {
+  const credits = Object.values(accounts).flatMap((account) => account.credits);
+  return credits.flatMap((credit) => {
+    const isToCome = credit.expiresAt !== null && endsByItself(credit) && restOf(credit) > 0;
+    return isToCome ? [credit.expiresAt] : [];
+  });
+}
+
 /** Puts the overage of the period on an invoice. Half a minor unit is rounded up. */
 function bill(world: World, { accounts, invoices, pays }: Subscription): void {
   if (pays === 'never') return;
@@ -319,10 +343,13 @@ export function pass(world: World, until: number): void {
     const due = Object.values(world.subscriptions).filter(({ end }) => end <= world.now);
     for (const subscription of due) renew(world, subscription);
     if (due.length > 0) continue;
+    for (const { accounts } of Object.values(world.subscriptions))
+      for (const account of Object.values(accounts)) bookEnds(world, account);
     takePictures(world);
     const next = Math.min(
-      ...Object.values(world.subscriptions).flatMap(({ end, invoices, pays }) => [
+      ...Object.values(world.subscriptions).flatMap(({ end, invoices, pays, accounts }) => [
         end,
+        ...endsToCome(accounts),
         ...(pays === 'an hour later'
           ? invoices.filter(({ paid }) => !paid).map(({ chargedAt }) => chargedAt + hour)
           : []),
