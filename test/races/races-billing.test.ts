@@ -3,12 +3,9 @@ import { describe, test } from 'node:test';
 import { sql } from 'kysely';
 import { cancelSubscription } from '../../src/billing/cancel.ts';
 import { renewHandler } from '../../src/billing/renew.ts';
-import { createPool, queueSchemaOf } from '../../src/database/database.ts';
 import { runInEnvironment } from '../../src/database/work.ts';
 import { runEffects } from '../../src/jobs/queue.ts';
-import { startWorker } from '../../src/jobs/worker.ts';
 import { instant } from '../../src/kernel/calendar.ts';
-import { testSchema } from '../support/databases.ts';
 import { type Debtor, newDebtor } from '../support/debtor.ts';
 import { type Answer, startTestApp } from '../support/harness.ts';
 import {
@@ -24,6 +21,7 @@ import {
 } from '../support/race.ts';
 import { assertSound } from '../support/sound.ts';
 import { atOnce } from '../support/spending.ts';
+import { startTaker } from '../support/taker.ts';
 import { subscribeFor } from '../support/years.ts';
 
 const app = await startTestApp();
@@ -132,7 +130,7 @@ describe('race: two workers on one run', () => {
         renewHandler.perform(begun, await renewHandler.take(begun, 6)),
       );
       await sql`update _private_jobs set run_at = now()`.execute(app.owner);
-      const takers = await Promise.all([startTaker(), startTaker()]);
+      const takers = await Promise.all([startTaker(app), startTaker(app)]);
       try {
         await Promise.all([runEffects(app, half?.effects ?? []), workTogether(app, environmentId, 6)]);
         const waiting = app.owner.selectFrom('payments').select('id').where('status', '=', 'processing');
@@ -144,25 +142,6 @@ describe('race: two workers on one run', () => {
     }
     await assertSound(app);
   });
-
-  /** A process that takes jobs from the queue. */
-  async function startTaker() {
-    const ownerPool = createPool({ schema: testSchema, url: app.databaseUrl, size: 5, as: 'owner' });
-    const context = { database: app.database, tasks: app.tasks, services: app.services };
-    const worker = await startWorker({
-      queueSchema: queueSchemaOf(testSchema),
-      queuePool: ownerPool,
-      context,
-      crontab: '',
-      log: () => undefined,
-    });
-    return {
-      async stop() {
-        await worker.stop();
-        await ownerPool.end();
-      },
-    };
-  }
 });
 
 describe('race: cancel against renewal', () => {

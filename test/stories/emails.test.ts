@@ -1,51 +1,20 @@
 import assert from 'node:assert/strict';
-import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
-import { type ParsedMail, simpleParser } from 'mailparser';
 import { PNG } from 'pngjs';
-import { SMTPServer } from 'smtp-server';
 import { performCheckout } from '../../src/checkout/jobs.ts';
 import { openSmtp } from '../../src/jobs/smtp.ts';
 import { instant } from '../../src/kernel/calendar.ts';
 import { newDebtor } from '../support/debtor.ts';
 import { type Body, startTestApp } from '../support/harness.ts';
+import { Inbox } from '../support/inbox.ts';
 import { atFileEnd } from '../support/process-end.ts';
+import { until } from '../support/race.ts';
 import { assertSound } from '../support/sound.ts';
-
-/** A mail server that keeps what it is sent, and refuses when it is told to. */
-class Inbox {
-  readonly received: ParsedMail[] = [];
-  /** The answer to the next recipients; null accepts. */
-  refusal: { readonly message: string; readonly responseCode: number } | null = null;
-  /** The only address that is refused then; null: each one is. */
-  refused: string | null = null;
-  readonly server = new SMTPServer({
-    authOptional: true,
-    disabledCommands: ['STARTTLS'],
-    onRcptTo: ({ address }, _session, answer) => {
-      const isRefused = this.refused === null || this.refused === address;
-      answer(this.refusal && isRefused ? Object.assign(new Error('refused'), this.refusal) : null);
-    },
-    onData: (stream, _session, answer) => {
-      simpleParser(stream).then((mail) => {
-        this.received.push(mail);
-        answer();
-      }, answer);
-    },
-  });
-
-  async open(): Promise<string> {
-    await new Promise<void>((resolve) => this.server.listen(0, '127.0.0.1', resolve));
-    return `smtp://127.0.0.1:${(this.server.server.address() as AddressInfo).port}`;
-  }
-}
+import { startTaker } from '../support/taker.ts';
 
 const inbox = new Inbox();
 const smtp = openSmtp({ url: await inbox.open(), from: 'billing@acme.test' });
-atFileEnd(async () => {
-  smtp.close();
-  await new Promise<void>((resolve) => inbox.server.close(resolve));
-});
+atFileEnd(async () => smtp.close());
 const publicUrl = 'https://billing.acme.test';
 const app = await startTestApp({ services: { mail: { smtp, publicUrl } } });
 const withoutServer = await startTestApp({ services: { mail: undefined as never } });
@@ -98,6 +67,28 @@ test('an invoice that is sent reaches its customer once though its job runs thre
   assert.notEqual(again, mail);
   assert.match(again?.text ?? '', /for \$450\.00/);
   await assertSound(app);
+});
+
+test('three workers that look at once send each email once', async () => {
+  const { caller, emails } = await newReader();
+  for (const description of ['Workshop', 'Travel', 'Audit', 'Review']) {
+    const lines = [{ description, unitAmount: 45000 }];
+    const { invoice } = await caller.post('/invoices', { invoice: { customerExternalId: 'ada', lines } });
+    await caller.post(`/invoices/${invoice.id}/finalize`, {});
+  }
+  const workers = await Promise.all([startTaker(app), startTaker(app), startTaker(app)]);
+  try {
+    await until(async () => (await emails('?status=queued')).length === 0, 'every email to be sent');
+  } finally {
+    for (const worker of workers) await worker.stop();
+  }
+  const sent = await emails('?status=sent');
+  // The receipt of the subscription is the fifth one.
+  assert.equal(sent.length, 5);
+  assert.deepEqual(
+    inbox.received.map(({ messageId }) => messageId).sort(),
+    sent.map(({ id }) => `<${id}@acme.test>`).sort(),
+  );
 });
 
 test('invoices go to the accounts department in its language and at its time, and the rest to the customer', async () => {

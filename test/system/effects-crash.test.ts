@@ -1,40 +1,23 @@
 import assert from 'node:assert/strict';
-import type { AddressInfo } from 'node:net';
 import { after, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'kysely';
-import { type ParsedMail, simpleParser } from 'mailparser';
-import { SMTPServer } from 'smtp-server';
 import { checkInvariants } from '../../src/invariants/check-invariants.ts';
 import { type Body, send } from '../support/harness.ts';
+import { Inbox } from '../support/inbox.ts';
 import { Killable } from '../support/killable.ts';
 
 // A real process, killed after something was done outside and before that is committed: a charge, or an email.
 
-/** Each email that the mail server has taken. The first one kills the service before it hears so. */
-const taken: ParsedMail[] = [];
-const mailServer = new SMTPServer({
-  authOptional: true,
-  disabledCommands: ['STARTTLS'],
-  onData: async (stream, _session, answer) => {
-    taken.push(await simpleParser(stream));
-    if (taken.length === 1) await tollkeeper.killService();
-    answer();
-  },
+const inbox = new Inbox(async (taken) => {
+  if (taken === 1) await tollkeeper.killService();
 });
-// The connection of a process that was killed is broken.
-mailServer.on('error', () => undefined);
-await new Promise<void>((resolve) => mailServer.listen(0, '127.0.0.1', resolve));
-
 const tollkeeper = await Killable.create({
-  TOLLKEEPER_SMTP_URL: `smtp://127.0.0.1:${(mailServer.server.address() as AddressInfo).port}`,
+  TOLLKEEPER_SMTP_URL: await inbox.open(),
   TOLLKEEPER_MAIL_FROM: 'billing@acme.test',
   TOLLKEEPER_PUBLIC_URL: 'https://billing.acme.test',
 });
-after(async () => {
-  await tollkeeper.remove();
-  await new Promise<void>((resolve) => mailServer.close(resolve));
-});
+after(() => tollkeeper.remove());
 
 const monthly = { type: 'subscription', intervalUnit: 'month', intervalCount: 1 };
 const grant = (slug: string, amount: number, of: object, renewalFrequency: string) => {
@@ -188,10 +171,9 @@ test('a service that is killed when the mail server has an email, before it is n
   await tollkeeper.start();
   await until('the repeat', async () => (await call('GET', '/emails?status=sent')).data.length === 1);
   const [{ id }] = (await call('GET', '/emails')).data;
-  const messageId = `<${id}@acme.test>`;
   assert.deepEqual(
-    taken.map((mail) => [mail.messageId, mail.subject]),
-    Array(2).fill([messageId, taken[0]?.subject]),
+    inbox.received.map(({ messageId }) => messageId),
+    [`<${id}@acme.test>`, `<${id}@acme.test>`],
   );
   assert.deepEqual(await stored(), [{ status: 'sent', attempts: 1 }]);
   await tollkeeper.stop();

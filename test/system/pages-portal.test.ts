@@ -1,13 +1,22 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { catchUp } from '../../src/billing/catch-up.ts';
+import { openSmtp } from '../../src/jobs/smtp.ts';
 import { openWindow } from '../support/browser.ts';
 import type { Body } from '../support/harness.ts';
+import { Inbox } from '../support/inbox.ts';
 import { assertGood, openShop, paidAmounts, payWith } from '../support/pages-fixture.ts';
 import { passwordOfAll, personWith } from '../support/people-fixture.ts';
+import { atFileEnd } from '../support/process-end.ts';
 
-const shop = await openShop();
+const inbox = new Inbox();
+const smtp = openSmtp({ url: await inbox.open(), from: 'billing@acme.test' });
+atFileEnd(async () => smtp.close());
+const mail = { smtp, publicUrl: '' };
+const shop = await openShop({ services: { mail } });
 const { app, plans } = shop;
+// Emails link to where this service listens.
+mail.publicUrl = app.url;
 const day = (text: string) => Date.parse(`${text}T00:00:00Z`);
 await app.setClock(day('2026-04-01'));
 
@@ -243,12 +252,10 @@ test('who is on the free plan chooses one in the portal, pays in the checkout, a
 
 test('usage is drawn and unfolds to its days, and a top-up is bought with the saved card', async () => {
   const { page, subscriptionId, customerId } = await openPortal();
-  const features = (await app.get(`/features?pricingModelId=${plans.pricingModelId}&limit=100`)).data;
-  const { id: featureId } = features.find(({ slug }: Body) => slug === 'monthly-calls');
   await app.post('/products', {
     product: { name: 'Pack', slug: 'pack', pricingModelId: plans.pricingModelId, active: true },
     price: { type: 'single_payment', slug: 'pack-once', unitPrice: 1000, isDefault: true, active: true },
-    featureIds: [featureId],
+    featureIds: [await idOfFeature('monthly-calls')],
   });
   await app.setClock(day('2026-04-20'));
   const use = (amount: number, usageDate: number) =>
@@ -402,3 +409,112 @@ test('a customer sets a limit and an automatic top-up by forms whose errors stan
   await page.getByRole('button', { name: 'Remove: All usage · each month' }).click();
   await page.waitForURL(`${app.url}/portal?done=limitRemoved`);
 });
+
+test('the link of each kind of email opens its page: to pay, to confirm, to read, or the portal', async () => {
+  await app.put('/settings', { settings: { mail: { enabled: true, testRecipients: ['@acme.test'] } } });
+  const issued = await plans.newCustomer();
+  const lines = [{ description: 'Workshop', unitAmount: 45_000 }];
+  const { invoice } = await app.post('/invoices', { invoice: { customerExternalId: issued.externalId, lines } });
+  await app.post(`/invoices/${invoice.id}/finalize`, {});
+  const failed = await newDebtor('pm_card_chargeCustomerFail');
+  const asked = await newDebtor('pm_card_authenticationRequired');
+  const limited = await newSpender('pm_card_visa', { limits: [{ period: 'month', amount: 20, action: 'notify' }] });
+  await app.post('/products', {
+    product: { name: 'Refill', slug: 'refill', pricingModelId: plans.pricingModelId, active: true },
+    price: { type: 'single_payment', slug: 'refill', unitPrice: 1000, isDefault: true, active: true },
+    featureIds: [await idOfFeature('monthly-calls')],
+  });
+  const refill = { priceSlug: 'refill', below: 490, upTo: 600, maximumAmountPerMonth: 100_000 };
+  const toppedUp = await newSpender('pm_card_authenticationRequired', { autoTopUp: refill });
+  const waiting = await newWaiting();
+  await app.runJobs({ all: true });
+
+  for (const [{ customerId }, template, card, amounts] of [
+    [issued, 'invoice_issued', '4242 4242 4242 4242', [45_000]],
+    [failed, 'payment_failed', '4242 4242 4242 4242', [3000, 3000]],
+    [asked, 'payment_action_required', '4000 0000 0000 3220', [3000, 3000]],
+  ] as const) {
+    const page = await openLinkOf(customerId, template);
+    await payWith(page, card, /^Pay \$/);
+    if (template === 'payment_action_required') await page.getByRole('button', { name: 'Confirm payment' }).click();
+    await page.getByText('Your payment has been received').waitFor();
+    assert.deepEqual(await paidAmounts(app, customerId), amounts, template);
+  }
+  const unconfirmed = await openLinkOf(waiting.customerId, 'payment_waiting');
+  await unconfirmed.getByRole('button', { name: 'Confirm payment' }).click();
+  await unconfirmed.waitForURL(`${shop.shop}/thanks`);
+  assert.deepEqual(await paidAmounts(app, waiting.customerId), [3000]);
+  await assertOpensPortal(limited, 'spend_limit_reached');
+  await assertOpensPortal(toppedUp, 'top_up_action_required');
+
+  const { invoiceLineItems } = await app.get(`/invoices/${invoice.id}`);
+  const creditNote = { lines: [{ invoiceLineItemId: invoiceLineItems[0].id, amount: 5000 }], settle: 'balance' };
+  await app.post(`/invoices/${invoice.id}/credit-notes`, { creditNote });
+  await app.runJobs({ all: true });
+  for (const template of ['receipt', 'credit_note_issued']) {
+    const page = await openLinkOf(issued.customerId, template);
+    assert.match(await page.locator('main').innerText(), /Workshop\s+\$450\.00/, template);
+  }
+});
+
+async function idOfFeature(slug: string): Promise<string> {
+  const { data } = await app.get(`/features?pricingModelId=${plans.pricingModelId}&limit=100`);
+  return data.find((feature: Body) => feature.slug === slug).id;
+}
+
+/** Opens the link of an email that the customer has received. */
+async function openLinkOf(customerId: string, template: string) {
+  const { data } = await app.get(`/emails?customerId=${customerId}&template=${template}`);
+  const received = inbox.received.find(({ messageId }) => messageId === `<${data[0]?.id}@acme.test>`);
+  const [, link] = /href="([^"]+\?key=[^"]+)"/.exec(String(received?.html)) ?? [];
+  assert(link, `${template} has a link`);
+  const page = await openWindow();
+  await page.goto(link.replaceAll('&amp;', '&'));
+  return page;
+}
+
+async function assertOpensPortal({ customerId, externalId }: Body, template: string): Promise<void> {
+  const page = await openLinkOf(customerId, template);
+  assert.equal(page.url(), `${app.url}/portal`, template);
+  assert(await page.getByRole('heading', { level: 1, name: externalId }).isVisible(), template);
+}
+
+/** A customer on the free plan who uses more than its spend controls let pass. */
+async function newSpender(token: string, spendControls: Body) {
+  await app.setClock(day('2026-05-02'));
+  const customer = await plans.newCustomer(token);
+  await app.put(`/customers/${customer.externalId}/spend-controls`, { spendControls });
+  const { data } = await app.get(`/subscriptions?customerId=${customer.customerId}`);
+  const usage = { subscriptionId: data[0].id, priceSlug: 'call-overage', transactionId: data[0].id, amount: 25 };
+  await app.post('/usage-events', { usageEvent: usage });
+  return customer;
+}
+
+/** A buyer who left the page on which its bank asks. */
+async function newWaiting() {
+  const customer = await plans.newCustomer();
+  const session = { type: 'product', customerExternalId: customer.externalId, priceSlug: 'pro-monthly' };
+  const page = await openWindow();
+  await page.goto((await shop.newSession(session)).url);
+  await page.getByLabel('Country').selectOption({ label: 'France' });
+  await payWith(page, '4000 0000 0000 3220', /^Pay \$/);
+  await page.getByRole('button', { name: 'Confirm payment' }).waitFor();
+  for (const hour of ['03', '06'])
+    await app.put('/test-clock', { testClock: { now: Date.parse(`2026-05-02T${hour}:00:00Z`) } });
+  return customer;
+}
+
+/** A customer whose renewal on 1 May could not be charged, by a card of this token. */
+async function newDebtor(token: string) {
+  await app.setClock(day('2026-04-01'));
+  const customer = await plans.newCustomer('pm_card_visa');
+  const { customerId } = customer;
+  const { id } = await plans.subscribe({ customerId, priceId: plans.priceOf('pro-monthly').id });
+  await app.post('/payment-methods', {
+    paymentMethod: { customerId, token, default: true, automaticallyUpdateSubscriptions: true },
+  });
+  await app.setClock(day('2026-05-02'));
+  await app.inEnvironment((work) => catchUp(work, id));
+  await app.runJobs({ all: true });
+  return customer;
+}
