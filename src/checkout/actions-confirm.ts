@@ -82,12 +82,19 @@ export async function confirmCheckout(
 }
 
 /** The fields of a confirmation that change amounts. */
-export function draftOf({ quantity, addOns, discountCode, billingAddress }: CheckoutConfirmation): CheckoutDraft {
+export function draftOf({
+  quantity,
+  addOns,
+  discountCode,
+  billingAddress,
+  taxId,
+}: CheckoutConfirmation): CheckoutDraft {
   return {
     ...(quantity === undefined ? {} : { quantity }),
     ...(addOns === undefined ? {} : { addOns }),
     ...(discountCode === undefined ? {} : { discountCode }),
     ...(billingAddress === undefined ? {} : { billingAddress }),
+    ...(taxId === undefined ? {} : { taxId }),
   };
 }
 

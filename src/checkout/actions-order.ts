@@ -14,7 +14,7 @@ import {
 } from '../billing/quote.ts';
 import { lockUpToDate } from '../billing/subscribe.ts';
 import { newCustomer, saveChangedCustomer } from '../customers/actions.ts';
-import { type CustomerRow, decideChange } from '../customers/customer.ts';
+import { type CustomerRow, decideChange, withTaxId } from '../customers/customer.ts';
 import { findCustomer, lockCustomer } from '../customers/store.ts';
 import type { Work } from '../database/work.ts';
 import { isOver, refusalOf } from '../invoicing/actions-discounts.ts';
@@ -126,11 +126,9 @@ async function discountOfSession(
 }
 
 /** The buyer's details as entered. */
-interface BuyerDetails extends Pick<CheckoutDraft, 'billingAddress'> {
+interface BuyerDetails extends Pick<CheckoutDraft, 'billingAddress' | 'taxId'> {
   readonly name?: string;
   readonly email?: string;
-  /** Absent: it stays; null removes it. */
-  readonly taxId?: string | null;
 }
 
 /**
@@ -160,7 +158,7 @@ export async function prepareBuyer(
   if (customer.archived) throw new Problem('customerArchived', { id: customerId });
   // A link must not allow renaming an existing customer.
   const said = session.anonymous ? { name, email } : {};
-  const terms = taxId === undefined ? {} : { billingTerms: { ...customer.billingTerms, taxId } };
+  const terms = withTaxId(customer, { taxId, country: billingAddress?.address.country });
   const changed = decideChange(customer, { ...said, ...terms, billingAddress: billingAddress ?? undefined });
   return changed === null ? customer : saveChangedCustomer(work, changed);
 }
@@ -169,7 +167,7 @@ export async function prepareBuyer(
 export async function findBuyer(
   work: Work,
   { id: externalId, customerId, pricingModelId }: CheckoutSessionRow,
-  { billingAddress }: CheckoutDraft,
+  { billingAddress, taxId }: CheckoutDraft,
 ): Promise<CustomerRow> {
   // An anonymous buyer has not said yet who it is, and no amount depends on that.
   if (customerId === null)
@@ -182,7 +180,8 @@ export async function findBuyer(
   const customer = await findCustomer(work, customerId);
   assert(customer, 'customers are never deleted');
   if (customer.archived) throw new Problem('customerArchived', { id: customerId });
-  return decideChange(customer, { billingAddress: billingAddress ?? undefined }) ?? customer;
+  const terms = withTaxId(customer, { taxId, country: billingAddress?.address.country });
+  return decideChange(customer, { ...terms, billingAddress: billingAddress ?? undefined }) ?? customer;
 }
 
 /**

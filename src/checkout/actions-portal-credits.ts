@@ -10,6 +10,7 @@ import { getSpendControls } from '../spend-controls/actions.ts';
 import { readPoolUseOfDays, readUsageOfDays } from '../usage/actions.ts';
 import { readCreditsOfCustomer } from '../usage/store-granted.ts';
 import type {
+  ChartDays,
   NamedSubject,
   PortalControls,
   PortalCredits,
@@ -24,11 +25,17 @@ export async function listSubjects(work: Work, { pricingModelId }: CustomerRow):
   return [...meters.map((meter) => ({ ...meter, unit: null })), ...(await listCreditPools(work, [pricingModelId]))];
 }
 
-/** The credits of a customer on these meters and pools, and their use. */
+interface CreditsAsked {
+  readonly subscriptions: readonly PortalSubscription[];
+  readonly subjects: readonly NamedSubject[];
+  readonly days: ChartDays;
+}
+
+/** The credits of a customer on these meters and pools, and their use on the last days. */
 export async function readCredits(
   work: Work,
   customer: CustomerRow,
-  { subscriptions, subjects }: { subscriptions: readonly PortalSubscription[]; subjects: readonly NamedSubject[] },
+  { subscriptions, subjects, days }: CreditsAsked,
 ): Promise<{ readonly credits: PortalCredits[]; readonly usage: PortalUsage[] }> {
   const found = await readCreditsOfCustomer(work, customer.id);
   const credits = subjects.flatMap((subject) => {
@@ -41,7 +48,7 @@ export async function readCredits(
     const whole = begun > perPeriod ? begun : perPeriod;
     return { ...subject, granted, paid, held, whole, available: granted + paid - held - owed, expiring: next };
   });
-  return { credits, usage: await readUse(work, customer, subjects) };
+  return { credits, usage: await readUse(work, customer, subjects, days) };
 }
 
 /** The credits that a plan gives for a period, in units of the ledger. */
@@ -51,12 +58,17 @@ function givenBy({ included, quantity }: Pick<PortalSubscription, 'included' | '
   return ledgerUnits(id, each) * BigInt(quantity);
 }
 
-async function readUse(work: Work, { id }: CustomerRow, subjects: readonly NamedSubject[]): Promise<PortalUsage[]> {
-  const meters = (await readUsageOfDays(work, id)).map(({ meterName: name, days }) => {
+async function readUse(
+  work: Work,
+  { id }: CustomerRow,
+  subjects: readonly NamedSubject[],
+  count: ChartDays,
+): Promise<PortalUsage[]> {
+  const meters = (await readUsageOfDays(work, id, count)).map(({ meterName: name, days }) => {
     return { name, unit: null, days: days.map((day) => ({ ...day, parts: [] })) };
   });
   const byId = new Map(subjects.map((subject) => [subject.id, subject]));
-  const draws = subjects.some((subject) => isCreditPool(subject.id)) ? await readPoolUseOfDays(work, id) : [];
+  const draws = subjects.some((subject) => isCreditPool(subject.id)) ? await readPoolUseOfDays(work, id, count) : [];
   const pools = (draws ?? []).flatMap(({ creditPoolId, days }) => {
     const pool = byId.get(creditPoolId);
     if (pool === undefined) return [];

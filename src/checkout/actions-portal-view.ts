@@ -29,6 +29,7 @@ import { listSubjects, readControls, readCredits } from './actions-portal-credit
 import { type NewPortalSession, type PortalSession, portalSessionSeconds } from './checkout-input.ts';
 import { maxIncluded, maxUsageTerms, type PlanTerms, type UsageBilling, type UsageTerms } from './checkout-view.ts';
 import type {
+  ChartDays,
   PortalInvoice,
   PortalOverview,
   PortalPlan,
@@ -75,7 +76,7 @@ export async function viewPortal({ work, processors, customer, encryption, langu
 const maxTopUps = 12;
 
 /** The portal data with what only its overview shows. */
-export async function viewOverview(visitor: Visitor): Promise<PortalOverview> {
+export async function viewOverview(visitor: Visitor, days: ChartDays): Promise<PortalOverview> {
   const { work, customer } = visitor;
   const view = await viewPortal(visitor);
   const topUps = await listTopUps(visitor);
@@ -83,7 +84,8 @@ export async function viewOverview(visitor: Visitor): Promise<PortalOverview> {
   return {
     ...view,
     topUps,
-    ...(await readCredits(work, customer, { subscriptions: view.subscriptions, subjects })),
+    days,
+    ...(await readCredits(work, customer, { subscriptions: view.subscriptions, subjects, days })),
     controls: await readControls(work, customer, { topUps, subjects }),
   };
 }
@@ -291,6 +293,7 @@ export async function listPlans(
     const prices = product.prices.filter(isOffered);
     return prices.map(({ id, name, unitPrice, pricing, intervalUnit, intervalCount, overage, ...terms }) => ({
       priceId: id,
+      productId: product.id,
       name: name === null || prices.length === 1 ? product.name : `${product.name}, ${name}`,
       description: product.description,
       unitPrice,

@@ -137,6 +137,7 @@ export function draftOf(view: CheckoutView, details: Details): CheckoutDraft {
     ...(view.addOns.length > 0 ? { addOns: chosenAddOns(view, details) } : {}),
     ...(view.mayDiscount ? { discountCode: details.discountCode === '' ? null : details.discountCode } : {}),
     ...(asksAddress(view) && details.country !== '' ? { billingAddress: addressOf(view, details) } : {}),
+    ...(asksAddress(view) ? { taxId: details.taxId === '' ? null : details.taxId } : {}),
   };
 }
 

@@ -221,6 +221,7 @@ const Draft = z.object({
   addOns: z.array(z.object({ priceId: z.string(), quantity: z.int().min(0) })).optional(),
   discountCode: SafeString.nullable().optional(),
   billingAddress: BillingAddress.nullable().optional(),
+  taxId: SafeString.nullable().optional(),
 });
 
 /** Refuses with `invalidRequest` input that is invalid for every session. */

@@ -208,6 +208,8 @@ export interface CheckoutDraft {
   /** Null removes the code. */
   readonly discountCode?: string | null;
   readonly billingAddress?: BillingAddress | null;
+  /** The tax id of the buyer; absent: it stays, null removes it. */
+  readonly taxId?: string | null;
 }
 
 /** The buyer's final input. */
@@ -215,8 +217,6 @@ export interface CheckoutConfirmation extends CheckoutDraft {
   /** Required in an anonymous session, ignored in others. */
   readonly name?: string | null;
   readonly email?: string | null;
-  /** The tax id of the buyer; absent: it stays, null removes it. */
-  readonly taxId?: string | null;
   /** The processor's token of the card; required if the view says `needsCard`, unless a saved method is chosen. */
   readonly token: string | null;
   /** How the buyer has agreed to the mandate of a bank debit. */

@@ -35,6 +35,7 @@ import {
   type Every,
   hasOwnRhythm,
   includedHtml,
+  methodSign,
   planTermsText,
   priceText,
   quantityText,
@@ -303,7 +304,11 @@ function methodHtml(
   if (savedMethods.length === 0) return cardHtml(taker, state, { toConfirm: cardToConfirm, submit });
   const { paymentMethod: label } = wording.words.checkout;
   const anotherCard = taker.takesDebits ? wording.words.card.anotherMethod : wording.words.checkout.anotherCard;
-  const choices = savedMethods.map(({ id, type, data }) => ({ value: id, label: savedText(type, data, wording) }));
+  const choices = savedMethods.map(({ id, type, data }) => ({
+    value: id,
+    label: savedText(type, data, wording),
+    sign: methodSign(type, data),
+  }));
   const other = takesCards(taker) ? [{ value: otherCard, label: anotherCard }] : [];
   const isFailed = failure !== null || cardToConfirm !== null;
   const value = chosenMethod ?? (isFailed && other.length > 0 ? otherCard : (choices[0]?.value ?? ''));
@@ -453,7 +458,7 @@ ${nextChargeHtml(view)}
 function addOnText(addOn: CheckoutAddOn, view: CheckoutView): string {
   const { name, quantity, pricing } = addOn;
   const times = quantity > 1 && pricing === null ? `${view.wording.count(quantity)} × ` : '';
-  return `${name}: ${times}${addOnPriceText(addOn, view)}`;
+  return `${name}${view.wording.words.common.colon}${times}${addOnPriceText(addOn, view)}`;
 }
 
 function changeText({ currentName: plan, keepsPlan, isNow, effectiveAt }: PlanChange, { wording }: CheckoutView) {

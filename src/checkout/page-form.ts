@@ -48,6 +48,8 @@ export function fieldHtml(field: Field, state: FormState): Html {
 export interface Choice {
   readonly value: string;
   readonly label: string;
+  /** A picture before the label, which says the same. */
+  readonly sign?: Html;
 }
 
 /** A selection from a list, initially empty. */
@@ -67,7 +69,7 @@ export function choiceHtml({ name, label, value }: Field, choices: readonly Choi
   const error = errors[name];
   return html`<fieldset id="${name}">
 <legend>${label}</legend>
-${choices.map((each) => html`<label class="choice"><input type="radio" name="${name}" value="${each.value}"${each.value === value && html` checked`}> <span>${each.label}</span></label>\n`)}
+${choices.map((each) => html`<label class="choice"><input type="radio" name="${name}" value="${each.value}"${each.value === value && html` checked`}>${each.sign} <span>${each.label}</span></label>\n`)}
 ${error !== undefined && html`<p class="error">${error}</p>`}
 </fieldset>
 `;

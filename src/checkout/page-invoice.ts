@@ -43,7 +43,7 @@ export function invoicePayPage(view: InvoiceView, step: InvoiceStep): PageDocume
   const isAsked = view.status === 'open' && view.due > 0n;
   const isPending = view.status === 'awaiting_payment_confirmation' && view.paymentToConfirm === null;
   const notices = html`${isPending && html`<p class="notice" role="status">${words.done.paying}</p>`}
-${isDone && html`<p class="notice" role="status">${words.invoice.received}</p>`}
+${isDone && view.due === 0n && html`<p class="notice" role="status">${words.invoice.received}</p>`}
 ${summaryHtml({ errors, wording }, message)}`;
   const ways = html`${view.paymentToConfirm !== null && confirmHtml(view, view.paymentToConfirm, step)}
 ${isAsked && view.paymentToConfirm === null && payHtml(view, step)}

@@ -103,6 +103,10 @@ input, select, textarea { display: block; width: 100%; font: inherit; font-size:
 .choice input { width: 1.125rem; height: 1.125rem; min-height: 0; flex: none; margin: 0; accent-color: var(--action); }
 .wallets { display: grid; grid-template-columns: 1fr 1fr; gap: .625rem; margin-bottom: .375rem; }
 .wallet { background: var(--wallet); border-color: var(--wallet); color: var(--on-wallet); min-height: 3rem; }
+.wallet span { display: inline-flex; align-items: center; gap: .375rem; font-size: 1.0625rem; }
+.sign { width: 2.125rem; height: 1.375rem; flex: none; vertical-align: middle; }
+.signs { float: inline-end; display: inline-flex; gap: .25rem; }
+legend:has(.signs) { width: 100%; }
 .or { display: flex; align-items: center; gap: .75rem; color: var(--soft); font-size: .8125rem; margin: 1rem 0; }
 .or::before, .or::after { content: ''; flex: 1; border-top: 1px solid var(--line); }
 .choice + .of-card, .choice + .of-debit { margin: .75rem 0 1rem; }
@@ -145,15 +149,22 @@ button.small, .button.small { min-height: 2.25rem; padding: .3rem .75rem; font-s
 .tag.good { color: var(--good); }
 .tag.bad { color: var(--bad); }
 .bar { display: block; width: 100%; height: .5rem; border-radius: .25rem; margin: .375rem 0 .75rem; }
-.chart { display: block; width: 100%; height: 7rem; }
+.chart { display: flex; gap: 1px; height: 7rem; list-style: none; margin: 0; padding: 0; border-block: 1px solid var(--line); }
+.chart li { flex: 1; min-width: 0; }
+.chart svg { display: block; width: 80%; height: 100%; margin: 0 auto; }
+.chart li:not(:hover, :focus-visible) > span { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }
+.chart li > span { position: absolute; top: 0; inset-inline-start: 0; font-size: .75rem; font-weight: 600; background: var(--paper); }
+.chart li:is(:hover, :focus-visible) { background: var(--tint); }
 .plot { position: relative; padding-top: 1.25rem; margin-top: .5rem; }
+.headed { display: flex; flex-wrap: wrap; gap: .25rem 1rem; justify-content: space-between; align-items: center; }
+.headed .switch { margin: 0; }
+.headed .switch a { padding: .15rem .625rem; font-size: .8125rem; }
 .plot > span { position: absolute; top: 0; inset-inline-end: 0; font-size: .75rem; }
 .axis { display: flex; justify-content: space-between; font-size: .75rem; margin-top: .25rem; }
 .graph + .graph { border-top: 1px solid var(--line); margin-top: 1rem; padding-top: .25rem; }
 .graph details { margin: .5rem 0 0; }
 .bar rect, .chart rect { fill: var(--action); }
-.bar rect:first-child, .chart line, .chart .none { fill: var(--line); stroke: var(--line); }
-.chart .none { stroke: none; }
+.bar rect:first-child, .chart .none rect { fill: var(--line); }
 .bar .faint { opacity: .35; }
 .bar.full rect:last-child { fill: var(--bad); }
 .bar + .soft { margin-top: -.375rem; }
@@ -257,7 +268,7 @@ ${footer}
   return {
     ...more,
     language: wording.language,
-    title: isWrong ? `${wording.words.common.error}: ${title}` : title,
+    title: isWrong ? `${wording.words.common.error}${wording.words.common.colon}${title}` : title,
     style: themeOf(branding) + pageStyle,
     icon: branding.icon,
     sources: { ...more.sources, 'img-src': images, 'font-src': "'self'" },

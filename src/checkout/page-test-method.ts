@@ -1,8 +1,8 @@
 import { type Html, html } from '../kernel/html.ts';
 import type { BankDebit } from '../payments/payment-method.ts';
 import type { CardTaker } from './checkout-view.ts';
-import { type FormState, fieldHtml } from './page-form.ts';
-import { walletNames } from './page-text.ts';
+import { type FormState, fieldHtml, foldedHtml } from './page-form.ts';
+import { acceptedMarks, walletMark, walletNames } from './page-text.ts';
 
 /** The debits of the currencies that have one. */
 const debitOfCurrency: ReadonlyMap<string, BankDebit> = new Map([
@@ -71,11 +71,10 @@ export function testMethodHtml(taker: CardTaker, state: FormState, submit: Html 
     html`<label class="choice"><input type="radio" name="methodKind" value="${value}"${isChecked && html` checked`}> <span>${label}</span></label>`;
   // The Enter key presses the first button, which must not be that of a wallet.
   return html`<button class="unseen"${submit} tabindex="-1" aria-hidden="true"></button>
-<div class="wallets">${[...walletNames].map(([value, name]) => html`<button class="wallet" name="wallet" value="${value}">${name}</button>\n`)}</div>
-<p class="hint">${words.card.testWallets}</p>
+<div class="wallets">${[...walletNames].map(([value, name]) => html`<button class="wallet" name="wallet" value="${value}" aria-label="${name}">${walletMark(value)}</button>\n`)}</div>
 <p class="or"><span>${words.card.orPay}</span></p>
 <fieldset>
-<legend>${debit === null ? words.card.card : words.checkout.paymentMethod}</legend>
+<legend>${debit === null ? words.card.card : words.checkout.paymentMethod}${acceptedMarks()}</legend>
 ${debit !== null && kind('card', words.card.card, !isDebit)}
 <div class="of-card">${testCardHtml(state)}</div>
 ${
@@ -88,14 +87,17 @@ ${
 }
 
 function testCardHtml(state: FormState): Html {
-  const { testNumbers, number, expiry, expiryHint, code, codeHint } = state.wording.words.card;
+  const { testCard, testMore, testOthers, testWallets, number, expiry, expiryHint, code, codeHint } =
+    state.wording.words.card;
   const numeric = { inputMode: 'numeric' } as const;
-  return html`<p class="hint">${testNumbers}</p>
+  const others = html`<p class="hint">${testOthers}</p>\n<p class="hint">${testWallets}</p>`;
+  return html`<p class="hint">${testCard}</p>
 ${fieldHtml({ name: 'cardNumber', label: number, autocomplete: 'cc-number', maxLength: 30, ...numeric }, state)}
 <div class="pair">
 ${fieldHtml({ name: 'cardExpiry', label: expiry, hint: expiryHint, autocomplete: 'cc-exp', maxLength: 9, ...numeric }, state)}
 ${fieldHtml({ name: 'cardCode', label: code, hint: codeHint, autocomplete: 'cc-csc', maxLength: 6, ...numeric }, state)}
-</div>`;
+</div>
+${foldedHtml(testMore, others, false)}`;
 }
 
 function testDebitHtml(debit: BankDebit, { seller }: CardTaker, state: FormState): Html {

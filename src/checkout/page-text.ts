@@ -130,9 +130,11 @@ export function agreementText(
  */
 export function usageText(terms: UsageTerms, currency: string, wording: Wording): string {
   const { meterName, unitPrice, usageEventsPerUnit, pricing, where } = terms;
-  const name = where === null ? meterName : `${meterName} (${conditionsText(where)})`;
-  if (pricing !== null) return `${name}: ${modelText(priceModelOf(pricing), currency, wording)}`;
-  return `${name}: ${wording.money(unitPrice, currency)} ${localPer(usageEventsPerUnit, wording.language)}`;
+  const { words, language, money, say } = wording;
+  const name = (where === null ? meterName : `${meterName} (${conditionsText(where)})`) + words.common.colon;
+  if (pricing !== null) return name + modelText(priceModelOf(pricing), currency, wording);
+  const rate = { amount: money(unitPrice, currency), per: localPer(usageEventsPerUnit, language) };
+  return name + say(words.prices.usageRate, rate);
 }
 
 /** Whether usage has an interval other than that of the plan. */
@@ -177,10 +179,11 @@ export function includedHtml(
 /** `API calls: 1,000 each month`, `Prepaid: $10.00`, `Seats: 5`, `Regions: eu, us`, or the name alone. */
 export function includedText(feature: Included, every: Every, wording: Wording): string {
   const { type, name, amount, poolUnit, renewalFrequency, grantInterval, value } = feature;
-  if (value !== null) return `${name}: ${valueText(value, wording)}`;
+  const { colon } = wording.words.common;
+  if (value !== null) return name + colon + valueText(value, wording);
   if (type === 'toggle' || type === 'spend_limit' || amount === null) return name;
   const isMoney = poolUnit !== null && poolUnit !== 'credit';
-  const count = `${name}: ${isMoney ? wording.pooled(String(amount), poolUnit) : wording.count(amount)}`;
+  const count = name + colon + (isMoney ? wording.pooled(String(amount), poolUnit) : wording.count(amount));
   if (type === 'resource' || every.unit === null) return count;
   const isOnce = renewalFrequency === 'once';
   return `${count} ${isOnce ? wording.words.prices.once : eachText(grantInterval ?? every, wording)}`;
@@ -190,6 +193,41 @@ export function includedText(feature: Included, every: Every, wording: Wording):
 function valueText(value: FeatureValue, { language }: Wording): string {
   if (typeof value === 'number') return value.toLocaleString(language, { maximumFractionDigits: 20 });
   return [value].flat().join(', ');
+}
+
+/** The signs of brands, drawn in a card of 34 by 22. */
+const brandSigns: ReadonlyMap<string, Html> = new Map([
+  [
+    'visa',
+    html`<text x="17" y="15" text-anchor="middle" font-size="10.5" font-weight="700" font-style="italic" fill="#1a1f71">VISA</text>`,
+  ],
+  [
+    'mastercard',
+    html`<circle cx="13.4" cy="11" r="6.4" fill="#eb001b"/><circle cx="20.6" cy="11" r="6.4" fill="#f79e1b"/><path d="M17 5.7a6.4 6.4 0 0 1 0 10.6 6.4 6.4 0 0 1 0-10.6z" fill="#ff5f00"/>`,
+  ],
+  [
+    'amex',
+    html`<rect x="1" y="1" width="32" height="20" rx="3" fill="#1f72cd"/><text x="17" y="14.2" text-anchor="middle" font-size="8" font-weight="700" fill="#fff">AMEX</text>`,
+  ],
+]);
+const bankSign = html`<path d="M9 9.5l8-4.5 8 4.5zM10.5 11.5v4M15 11.5v4M19 11.5v4M23.5 11.5v4M9 17.5h16" fill="none" stroke="#475467" stroke-width="1.4" stroke-linejoin="round"/>`;
+const cardSign = html`<path d="M1 7h32v3.5H1z" fill="#475467"/><path d="M5 15.5h8" stroke="#475467" stroke-width="1.6"/>`;
+
+/** The sign of a payment method. `name` is for screen readers; absent: the text beside it says the same. */
+function signHtml(sign: Html, name?: string): Html {
+  const role = name === undefined ? html` aria-hidden="true"` : html` role="img" aria-label="${name}"`;
+  return html`<svg class="sign" viewBox="0 0 34 22"${role}><rect x=".5" y=".5" width="33" height="21" rx="3.5" fill="#fff" stroke="#d0d5dd"/>${sign}</svg>`;
+}
+
+/** The sign of a saved payment method, which stands before its name. */
+export function methodSign(type: string, { brand }: MethodData): Html {
+  return signHtml(brandSigns.get(String(brand)) ?? (kinds.get(type) === 'bankAccount' ? bankSign : cardSign));
+}
+
+/** The signs of the cards that a form takes. */
+export function acceptedMarks(): Html {
+  const signs = [...brandSigns].map(([brand, sign]) => signHtml(sign, brands.get(brand)));
+  return html`<span class="signs">${signs}</span>`;
 }
 
 const brands = new Map([
@@ -220,6 +258,22 @@ export const walletNames: ReadonlyMap<string, string> = new Map([
   ['apple_pay', 'Apple Pay'],
   ['google_pay', 'Google Pay'],
 ]);
+
+const walletSigns: ReadonlyMap<string, Html> = new Map([
+  [
+    'apple_pay',
+    html`<path fill="currentColor" d="M12 7.2c-1.5-1.1-4.6-1.5-6 1.3-1.5 3 .1 7.6 2.2 9.7 1.4 1.4 2.3.5 3.8.5s2.4.9 3.8-.5c1-1 1.7-2.3 2.1-3.6-2.7-1.1-2.9-4.9-.2-6.3-1.3-2-4.2-2.2-5.7-1.1zM12.1 6.1c0-2.1 1.4-3.7 3.3-3.9.1 2.2-1.4 3.9-3.3 3.9z"/>`,
+  ],
+  [
+    'google_pay',
+    html`<g fill="none" stroke-width="3.3"><path stroke="#ea4335" d="M5.76 8.82A7 7 0 0 1 17.2 7.32"/><path stroke="#fbbc05" d="M5.76 15.18a7 7 0 0 1 0-6.36"/><path stroke="#34a853" d="M16.5 17.36a7 7 0 0 1-10.74-2.18"/><path stroke="#4285f4" d="M12 12h7a7 7 0 0 1-2.5 5.36"/></g>`,
+  ],
+]);
+
+/** The face of the button of a wallet, whose name is the label of the button. */
+export function walletMark(wallet: string): Html {
+  return html`<span aria-hidden="true"><svg viewBox="0 0 24 24" width="22" height="22">${walletSigns.get(wallet)}</svg> Pay</span>`;
+}
 
 /** A saved payment method in a list: `Visa ending in 4242, expires 12/2030`. */
 export function savedText(type: string, data: MethodData, wording: Wording): string {

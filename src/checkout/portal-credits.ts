@@ -20,13 +20,14 @@ import {
   type Visited,
 } from './portal-parts.ts';
 import { type Frame, stepPage } from './portal-step.ts';
-import type {
-  AutomaticChoice,
-  CreditSubject,
-  PortalControls,
-  PortalOverview,
-  PortalUsage,
-  PortalView,
+import {
+  type AutomaticChoice,
+  type CreditSubject,
+  chartDays,
+  type PortalControls,
+  type PortalOverview,
+  type PortalUsage,
+  type PortalView,
 } from './portal-view.ts';
 
 /** Credits in the portal: balances, their use by day, and more to buy by hand or of itself. */
@@ -54,11 +55,17 @@ ${barHtml(left, whole, { faint: held })}${facts.length > 0 && html`<p class="sof
 }
 
 /** The use of each meter and pool by day, as bars. Its text and the days that it unfolds say the same. */
-export function chartsHtml({ usage, wording }: PortalOverview): Html | false {
+export function chartsHtml({ usage, days, wording }: PortalOverview): Html | false {
   if (usage.length === 0) return false;
-  const { words } = wording;
+  const { words, say } = wording;
+  const link = (count: number) => {
+    const isShown = count === days;
+    const text = say(words.portal.days, { count: String(count) });
+    return html`<a href="/portal?days=${count}#usage"${isShown && html` aria-current="true"`}>${text}</a>\n`;
+  };
+  const heading = say(words.portal.usage, { count: String(days) });
   return html`<section aria-labelledby="usage">
-<h2 id="usage">${words.portal.usage}</h2>
+<div class="headed"><h2 id="usage">${heading}</h2><nav class="switch" aria-label="${words.portal.usageDays}">${chartDays.map(link)}</nav></div>
 ${usage.map((each) => chartHtml(each, wording))}
 </section>
 `;
@@ -69,34 +76,37 @@ function chartHtml({ name, days, unit }: PortalUsage, wording: Wording): Html {
   const text = (amount: bigint) => creditText(amount, { unit }, wording);
   const used = days.filter(({ units }) => units > 0n);
   const most = used.toSorted((one, other) => Number(other.units - one.units))[0];
-  if (most === undefined) return html`<p class="soft"><bdi>${say(words.portal.usageNone, { name })}</bdi></p>\n`;
+  const count = String(days.length);
+  if (most === undefined) return html`<p class="soft"><bdi>${say(words.portal.usageNone, { name, count })}</bdi></p>\n`;
   const total = used.reduce((sum, { units }) => sum + units, 0n);
-  const values = { name, total: text(total), date: day(most.start), most: text(most.units) };
+  const values = { name, count, total: text(total), date: day(most.start), most: text(most.units) };
   const row = ({ start, units, parts }: PortalUsage['days'][number]) => {
-    const meters = parts.map((part) => `${part.name}: ${text(part.units)}`);
+    const meters = parts.map((part) => part.name + words.common.colon + text(part.units));
     const of = meters.length > 0 && html`<br><small class="soft"><bdi>${meters.join(' · ')}</bdi></small>`;
     return html`<li><span>${day(start)}${of}</span><span>${text(units)}</span></li>\n`;
   };
   const [first = most] = days;
   const last = days.at(-1) ?? most;
+  const bars = days.map((each) => dayHtml(each, most.units, `${day(each.start)} · ${text(each.units)}`));
   return html`<div class="graph">
 <div class="meter"><span><bdi>${name}</bdi></span><span>${text(total)}</span></div>
-<div class="plot" aria-hidden="true"><span class="soft">${text(most.units)}</span>${daysHtml(days, most.units)}<p class="soft axis"><span>${day(first.start)}</span><span>${day(last.start)}</span></p></div>
+<div class="plot"><span class="soft" aria-hidden="true">${text(most.units)}</span><ol class="chart">${bars}</ol><p class="soft axis" aria-hidden="true"><span>${day(first.start)}</span><span>${day(last.start)}</span></p></div>
 <details><summary><bdi>${say(words.portal.usageText, values)}</bdi></summary>
 <ul class="rows">${used.toReversed().map(row)}</ul></details>
 </div>
 `;
 }
 
-/** Bars of days, of which the one with `most` is as high as the chart. A day with usage has at least a trace of it. */
-function daysHtml(days: PortalUsage['days'], most: bigint): Html {
-  const bar = ({ units }: (typeof days)[number], index: number) => {
-    if (units === 0n) return html`<rect class="none" x="${index * 10 + 1}" y="97" width="8" height="3"/>`;
-    const height = (units * 100n + most - 1n) / most;
-    return html`<rect x="${index * 10 + 1}" y="${100n - height}" width="8" height="${height}"/>`;
-  };
-  const width = days.length * 10;
-  return html`<svg class="chart" viewBox="0 0 ${width} 101" preserveAspectRatio="none" aria-hidden="true"><line x1="0" y1=".5" x2="${width}" y2=".5" vector-effect="non-scaling-stroke"/><line x1="0" y1="100.5" x2="${width}" y2="100.5" vector-effect="non-scaling-stroke"/>${days.map(bar)}</svg>`;
+/**
+ * The bar of a day, as high as the chart where it has the most. A day with usage has at least a trace of it, and tells its
+ * value under the pointer and at the focus.
+ */
+function dayHtml({ units }: PortalUsage['days'][number], most: bigint, text: string): Html {
+  const height = units === 0n ? 3n : (units * 100n + most - 1n) / most;
+  const bar = html`<svg viewBox="0 0 8 100" preserveAspectRatio="none" aria-hidden="true"><rect y="${100n - height}" width="8" height="${height}"/></svg>`;
+  return units === 0n
+    ? html`<li class="none">${bar}<span>${text}</span></li>`
+    : html`<li tabindex="0">${bar}<span>${text}</span></li>`;
 }
 
 /** Products that are paid once and give credits. A button leads to the checkout, which charges once. */

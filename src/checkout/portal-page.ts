@@ -9,6 +9,7 @@ import { cardScripts, confirmPaymentHtml } from './page-card.ts';
 import { hiddenHtml, summaryHtml } from './page-form.ts';
 import { layout } from './page-layout.ts';
 import {
+  methodSign,
   methodText,
   planTermsText,
   quantityText,
@@ -121,7 +122,7 @@ function subscriptionHtml(subscription: PortalSubscription, { currency, wording 
     const text = quantityText(priced, currency, every, wording);
     const terms = planTermsText(subscription, currency, every, wording);
     if (!each.addOn) return termsHtml(text + terms);
-    return html`<p><bdi>${nameOf(each)}</bdi>: ${text}</p>\n`;
+    return html`<p><bdi>${nameOf(each)}</bdi>${wording.words.common.colon}${text}</p>\n`;
   };
   return html`<section aria-labelledby="${id}">
 <h2 id="${id}"><bdi>${name}</bdi> ${statusHtml(subscription, wording)}</h2>
@@ -215,7 +216,7 @@ function methodsHtml({ paymentMethods, processor, wording }: PortalView, visit: 
     const path = `/portal/payment-methods/${id}`;
     const use = buttonForm(visit, `${path}/default`, makeDefault, { isPlain: true, name });
     const away = buttonForm(visit, `${path}/remove`, remove, { isPlain: true, name: say(removeOf, { card }) });
-    return html`<li><span>${savedText(type, data, wording)}</span>${isDefault ? html`<span class="tag">${defaultText}</span>` : use}${away}</li>\n`;
+    return html`<li><span>${methodSign(type, data)} ${savedText(type, data, wording)}</span>${isDefault ? html`<span class="tag">${defaultText}</span>` : use}${away}</li>\n`;
   };
   return html`<section aria-labelledby="methods">
 <h2 id="methods">${methods}</h2>
@@ -229,7 +230,7 @@ ${paymentMethods.length === 0 ? html`<p>${noMethods}</p>` : html`<ul class="rows
 function billingHtml({ customer, wording }: PortalView): Html {
   const { name, taxId, purchaseOrderNumber, invoiceEmails, ...address } = knownBilling(customer);
   const { line1, line2, postal_code: code, city, state, country } = address;
-  const { portal, checkout } = wording.words;
+  const { common, portal, checkout } = wording.words;
   const where = country === '' ? '' : localCountry(country, wording.language);
   const lines = [name, line1, line2, `${code} ${city}`.trim(), state, where].filter((line) => line !== '');
   const facts = [
@@ -240,7 +241,7 @@ function billingHtml({ customer, wording }: PortalView): Html {
   return html`<section aria-labelledby="details">
 <h2 id="details">${portal.details}</h2>
 <p>${lines.map((line) => html`<bdi>${line}</bdi><br>`)}</p>
-${facts.map(([label, value]) => html`<p class="soft">${label}: <bdi>${value}</bdi></p>\n`)}
+${facts.map(([label, value]) => html`<p class="soft">${label}${common.colon}<bdi>${value}</bdi></p>\n`)}
 <div class="actions"><a class="button plain small" href="/portal/details">${portal.changeDetails}</a></div>
 </section>
 `;

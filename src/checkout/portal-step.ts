@@ -2,8 +2,10 @@ import type { AdjustmentPreview } from '../billing/adjust.ts';
 import { maxInvoiceEmails } from '../customers/billing-terms.ts';
 import type { PageDocument } from '../http/page.ts';
 import { type Html, html } from '../kernel/html.ts';
+import { localPercent } from '../kernel/language.ts';
 import { textLimits } from '../kernel/text-limits.ts';
 import type { CardConfirmation } from '../payments/processor.ts';
+import { savedPercent } from '../rating/saving.ts';
 import { type CustomerReason, customerReasons } from '../subscriptions/cancellation.ts';
 import type { Wording } from '../wording/wording.ts';
 import type { PageLook } from './checkout-view.ts';
@@ -72,12 +74,12 @@ export function plansPage(frame: Frame, visit: Visited, { subscription, plans, i
   const { portal } = words;
   const offered = plans.filter((plan) => !plan.addOn);
   const addOns = plans.filter((plan) => plan.addOn);
-  const intervals = new Map(offered.map((plan) => [intervalOf(plan), plan]));
+  const intervals = new Set(offered.map(intervalOf));
   const own = offered.find(({ isOwn }) => isOwn) ?? offered[0];
   const shown = interval !== undefined && intervals.has(interval) ? interval : own && intervalOf(own);
   const others = offered.filter((plan) => intervalOf(plan) === shown);
   const content = html`<p>${say(portal.currentPlan, { plan: subscription.name })}</p>
-${intervals.size > 1 && switchHtml(frame, subscription, intervals, shown)}
+${intervals.size > 1 && switchHtml(frame, subscription, offered, shown)}
 ${offered.length === 0 ? html`<section><p>${portal.noPlans}</p></section>` : html`<ul class="plans">${others.map((plan) => planHtml(frame, visit, subscription, plan))}</ul>`}
 ${
   addOns.length > 0 &&
@@ -92,12 +94,46 @@ ${
 function switchHtml(
   { wording }: Frame,
   { id }: PortalSubscription,
-  intervals: ReadonlyMap<string, PortalPlan>,
+  offered: readonly PortalPlan[],
   shown: string | undefined,
 ): Html {
-  const link = ([interval, plan]: readonly [string, PortalPlan]) =>
-    html`<a href="/portal/subscriptions/${id}/plans?interval=${interval}"${interval === shown && html` aria-current="true"`}>${rhythmText(plan, wording)}</a>\n`;
+  const { words, say } = wording;
+  const intervals = Map.groupBy(offered, intervalOf);
+  const savingOf = (plans: readonly PortalPlan[]) => {
+    const savings = plans.map((plan) => savingIn(offered, plan));
+    const found = savings.filter((percent) => percent !== null);
+    if (found.length === 0) return false;
+    const most = found.reduce((one, other) => (one > other ? one : other));
+    const text = savings.every((percent) => percent === most) ? words.portal.save : words.portal.saveUpTo;
+    return html` <span class="tag good">${say(text, { percent: percentText(most, wording) })}</span>`;
+  };
+  const link = ([interval, plans]: readonly [string, readonly PortalPlan[]]) =>
+    html`<a href="/portal/subscriptions/${id}/plans?interval=${interval}"${interval === shown && html` aria-current="true"`}>${plans[0] && rhythmText(plans[0], wording)}${savingOf(plans)}</a>\n`;
   return html`<nav class="switch" aria-label="${wording.words.portal.choosePlan}">${[...intervals].map(link)}</nav>`;
+}
+
+const monthsOf: ReadonlyMap<string | null, bigint> = new Map([
+  ['month', 1n],
+  ['year', 12n],
+]);
+
+/** The price of a plan for its months; null: the interval or the price is none that can be compared. */
+function intervalAmount({ unitPrice, pricing, minimumCommitment, intervalUnit, intervalCount }: PortalPlan) {
+  const months = monthsOf.get(intervalUnit);
+  if (months === undefined || pricing !== null || minimumCommitment) return null;
+  return { amount: unitPrice, months: months * BigInt(intervalCount ?? 1) };
+}
+
+/** The whole percent that a plan saves against the shortest interval of its product; null: it saves none. */
+function savingIn(offered: readonly PortalPlan[], plan: PortalPlan): bigint | null {
+  const own = intervalAmount(plan);
+  const amounts = offered.flatMap((each) => (each.productId === plan.productId && intervalAmount(each)) || []);
+  const [shortest] = amounts.toSorted((one, other) => Number(one.months - other.months));
+  return own === null || shortest === undefined || own.months <= shortest.months ? null : savedPercent(shortest, own);
+}
+
+function percentText(percent: bigint, { language }: Wording): string {
+  return localPercent(String(percent), language);
 }
 
 /** The rhythm of a plan in the switch: `Monthly`, or `every 3 months`. */

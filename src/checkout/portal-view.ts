@@ -33,6 +33,7 @@ export interface PortalOverview extends PortalView {
   readonly credits: readonly PortalCredits[];
   /** The usage meters that the customer has ever used, and the credit pools that paid for usage lately. */
   readonly usage: readonly PortalUsage[];
+  readonly days: ChartDays;
   readonly controls: PortalControls;
 }
 
@@ -53,6 +54,10 @@ export interface PortalCredits extends CreditSubject {
   readonly whole: bigint;
   readonly expiring: { readonly amount: bigint; readonly at: Instant } | null;
 }
+
+/** The days that charts may show, the last of which is today. */
+export const chartDays = [7, 30, 90] as const;
+export type ChartDays = (typeof chartDays)[number];
 
 /** The use of a meter or pool on days that follow each other. */
 export interface PortalUsage extends CreditSubject {
@@ -161,6 +166,7 @@ export interface PortalInvoice {
 /** A plan that the customer could change to, or an add-on that it could have beside its plan. */
 export interface PortalPlan extends Priced, PlanTerms, UsageBilling {
   readonly priceId: string;
+  readonly productId: string;
   readonly name: string;
   readonly description: string | null;
   readonly intervalUnit: IntervalUnit | null;

@@ -120,10 +120,7 @@ async function pay(opened: Opened): Promise<PageAnswer> {
     );
     // The amount can only rise when a credit note is voided or a payment is taken back.
     if (payment === null) return show(opened, { message: wording.words.checkout.amountChanged }, 409);
-    const { status } = payment;
-    return {
-      goTo: `${opened.path}?key=${encodeURIComponent(opened.key)}${status === 'succeeded' ? '&done=paid' : ''}`,
-    };
+    return { goTo: afterPaying(opened) };
   } catch (error) {
     const isDeclined =
       error instanceof Problem && (error.problem === 'paymentMethodDeclined' || error.problem === 'paymentFailed');
@@ -170,7 +167,12 @@ async function takeForm(opened: Opened): Promise<PageAnswer> {
       paymentId: paymentToConfirm.id,
       answer: opened.request.form.bankAnswer,
     });
-  return { goTo: `${opened.path}?key=${encodeURIComponent(opened.key)}` };
+  return { goTo: afterPaying(opened) };
+}
+
+/** The page again, which thanks if the invoice is paid then. */
+function afterPaying({ path, key }: Opened): string {
+  return `${path}?key=${encodeURIComponent(key)}&done=paid`;
 }
 
 /** The pages behind the link of an invoice. */

@@ -12,7 +12,6 @@ import type { Wording } from '../wording/wording.ts';
 import { viewSession } from './actions.ts';
 import { requireSession } from './actions-sessions.ts';
 import {
-  asksAddress,
   type Details,
   detailErrors,
   draftOf,
@@ -189,9 +188,8 @@ async function pay(opened: Opened, entered: Step, form: PageRequest['form']): Pr
   const { environmentId, publicUrl, sessionId, network, language } = opened;
   const place = { environmentId, publicUrl, sessionId, network, language };
   const { name, email } = details;
-  const taxId = asksAddress(view) ? { taxId: details.taxId === '' ? null : details.taxId } : {};
   try {
-    const confirmation = { ...draftOf(view, details), name, email, ...taxId, ...card, dueNow: shownDue, changedPlanId };
+    const confirmation = { ...draftOf(view, details), name, email, ...card, dueNow: shownDue, changedPlanId };
     const after = await performCheckout(opened.context, place, confirmation);
     if (after.refusal !== null) return { show: refusedPage(after, after.refusal), status: 409 };
     if (after.status !== 'open') return { goTo: `${action}&to=success` };

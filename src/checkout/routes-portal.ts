@@ -30,7 +30,15 @@ import { plainPage } from './page-layout.ts';
 import { enteredBilling, knownBilling, readBilling } from './portal-details.ts';
 import { overviewPage } from './portal-page.ts';
 import { billingPage, type CardStep, cancelPage, type EnteredCancellation, newCardPage } from './portal-step.ts';
-import { mayCancel, mayKeep, mayPay, mayUncancel, type PortalSubscription, type PortalView } from './portal-view.ts';
+import {
+  chartDays,
+  mayCancel,
+  mayKeep,
+  mayPay,
+  mayUncancel,
+  type PortalSubscription,
+  type PortalView,
+} from './portal-view.ts';
 
 function view(visit: Visit): Promise<PortalView> {
   return inVisit(visit, viewPortal);
@@ -46,11 +54,16 @@ function done(word: string): PageAnswer {
 
 type Say = (wording: Wording) => string;
 
+// About a month, as most plans are billed.
+const usualDays = 30;
+
 /** The overview, with the reason why something was not done. */
 async function showOverview(visit: Visit, problem: Say | null = null, status = 200): Promise<PageAnswer> {
-  const shown = await inVisit(visit, viewOverview);
+  const { query } = visit.request;
+  const days = chartDays.find((count) => String(count) === query.days) ?? usualDays;
+  const shown = await inVisit(visit, (visitor) => viewOverview(visitor, days));
   const message = problem === null ? null : problem(shown.wording);
-  return { show: overviewPage(shown, visit, visit.request.query.done ?? '', message), status };
+  return { show: overviewPage(shown, visit, query.done ?? '', message), status };
 }
 
 /** The overview with a refusal that the customer can act on. Other errors are thrown on. */

@@ -1,7 +1,14 @@
 import { z } from 'zod';
 import type { DocumentLine, PrintedDocument } from '../documents/document.ts';
 import { documentTexts } from '../documents/document-text.ts';
-import { type DocumentLook, type InvoiceToPrint, noteOf, partiesOf, taxName } from '../invoicing/invoice-document.ts';
+import {
+  type DocumentLook,
+  type InvoiceToPrint,
+  noteOf,
+  partiesOf,
+  reverseChargeOf,
+  taxName,
+} from '../invoicing/invoice-document.ts';
 import type { LineExplanation } from '../invoicing/invoice-line-item.ts';
 import { localDescription } from '../invoicing/line-text.ts';
 import type { Instant } from '../kernel/calendar.ts';
@@ -161,7 +168,7 @@ export function* creditNoteDocument(
     lines: printed,
     sums: [...sums, row(texts.totalCredited, note.total, true)],
     ...{ taxes: null, payment: null },
-    notes: noteOf(texts.reason, note.reason),
+    notes: [...reverseChargeOf(invoice, texts), ...noteOf(texts.reason, note.reason)],
     annex: [],
     pageText: texts.page,
   };

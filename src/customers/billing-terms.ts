@@ -19,6 +19,7 @@ export const BillingTerms = z
   .object({
     netTermsDays: z.int().optional(),
     taxId: z.string().optional(),
+    reverseCharge: z.boolean().optional(),
     purchaseOrderNumber: z.string().optional(),
     language: Language.optional(),
     timeZone: TimeZone.optional(),
@@ -37,6 +38,15 @@ export const BillingTermsInput = z
     taxId: SafeString.nullish().meta({
       description: 'The tax id of the customer, such as its VAT number, for its documents.',
     }),
+    reverseCharge: z
+      .boolean()
+      .nullish()
+      .meta({
+        description:
+          'Whether the customer accounts for the VAT itself, such as a business in another country of the EU. With a ' +
+          '`taxId`, its invoices bear no tax and say why. You check the id: it ends when the customer enters another tax ' +
+          'id or country.',
+      }),
     purchaseOrderNumber: SafeString.nullish().meta({
       description: 'The purchase order of invoices without their own.',
     }),
@@ -55,20 +65,27 @@ export const BillingTermsInput = z
 /** The terms as they are stored: without fields that say nothing. Null if none says anything. */
 export function readBillingTerms(given: z.output<typeof BillingTermsInput> | null): BillingTerms | null {
   const said = Object.entries(given ?? {}).filter(
-    ([, value]) => value !== null && value !== undefined && !(Array.isArray(value) && value.length === 0),
+    ([, value]) =>
+      value !== null && value !== undefined && value !== false && !(Array.isArray(value) && value.length === 0),
   );
   // The input was parsed, so each field that is left is one of the terms.
   return said.length === 0 ? null : (Object.fromEntries(said) as BillingTerms);
 }
 
+/** Whether the buyer accounts for the VAT: an invoice that leaves it to the buyer has to name the buyer's tax id. */
+export function isReverseCharged(terms: Pick<BillingTerms, 'taxId' | 'reverseCharge'> | null | undefined): boolean {
+  return terms?.reverseCharge === true && terms.taxId !== undefined;
+}
+
 /** The terms that an invoice keeps of its buyer. Its due date, memo and purchase order have places of their own. */
-export type TermsOfBuyer = Pick<BillingTerms, 'taxId' | 'language' | 'timeZone' | 'customFields'>;
+export type TermsOfBuyer = Pick<BillingTerms, 'taxId' | 'reverseCharge' | 'language' | 'timeZone' | 'customFields'>;
 
 /** The terms to keep; null if there are none. */
 export function termsOfBuyer(terms: BillingTerms | null): TermsOfBuyer | null {
-  const { taxId, language, timeZone, customFields } = terms ?? {};
+  const { taxId, reverseCharge, language, timeZone, customFields } = terms ?? {};
   const kept: TermsOfBuyer = {
     ...(taxId === undefined ? {} : { taxId }),
+    ...(reverseCharge === undefined ? {} : { reverseCharge }),
     ...(language === undefined ? {} : { language }),
     ...(timeZone === undefined ? {} : { timeZone }),
     ...(customFields === undefined ? {} : { customFields }),

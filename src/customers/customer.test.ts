@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type CustomerRow, decideChange } from './customer.ts';
+import { type CustomerRow, decideChange, withTaxId } from './customer.ts';
 
 const customer: CustomerRow = {
   id: 'cust_1',
@@ -51,4 +51,15 @@ test('what is named changes, what is null goes, and the rest stays', () => {
   const billingAddress = { address: { country: 'DE' } };
   assert.deepEqual(decideChange(customer, { billingAddress }), { ...customer, billingAddress });
   assert.deepEqual(decideChange(customer, { taxExempt: true }), { ...customer, taxExempt: true });
+});
+
+test('another tax id or country that a customer names itself ends its reverse charge, and the same ones do not', () => {
+  const trusted = { ...customer, billingTerms: { taxId: 'ATU12345678', reverseCharge: true, memo: 'Thanks' } };
+  assert.deepEqual(withTaxId(trusted, {}), {});
+  assert.deepEqual(withTaxId(trusted, { taxId: 'ATU12345678', country: 'AT' }), {});
+  for (const said of [{ taxId: 'ATU99999999' }, { taxId: null }, { country: 'DE' }]) {
+    const changed = decideChange(trusted, withTaxId(trusted, said));
+    const { taxId = 'ATU12345678' } = said as { taxId?: string | null };
+    assert.deepEqual(changed?.billingTerms, { ...(taxId === null ? {} : { taxId }), memo: 'Thanks' });
+  }
 });

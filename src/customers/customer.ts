@@ -153,13 +153,29 @@ export interface BillingDetails {
 
 /** The change that gives a customer these details. Its other terms, which the seller decides, stay. */
 export function withDetails(
-  { billingAddress, billingTerms }: Pick<CustomerRow, 'billingAddress' | 'billingTerms'>,
+  customer: Pick<CustomerRow, 'billingAddress' | 'billingTerms'>,
   { name, taxId, purchaseOrderNumber, invoiceEmails, address }: BillingDetails,
 ): CustomerChange {
+  const { billingAddress, billingTerms } = customer;
+  const said = withTaxId(customer, { taxId, country: address.country });
   return {
     billingAddress: { ...billingAddress, name, address: { ...billingAddress?.address, ...address } },
-    billingTerms: { ...billingTerms, taxId, purchaseOrderNumber, invoiceEmails: [...invoiceEmails] },
+    billingTerms: { ...billingTerms, ...said.billingTerms, purchaseOrderNumber, invoiceEmails: [...invoiceEmails] },
   };
+}
+
+/**
+ * The change of the terms of a customer that names its tax id and country itself; absent, they stay. Others than before
+ * end the reverse charge, for which the seller has checked the old ones.
+ */
+export function withTaxId(
+  { billingAddress, billingTerms }: Pick<CustomerRow, 'billingAddress' | 'billingTerms'>,
+  said: { readonly taxId?: string | null | undefined; readonly country?: string | undefined },
+): Pick<CustomerChange, 'billingTerms'> {
+  const known = { taxId: billingTerms?.taxId ?? null, country: billingAddress?.address.country };
+  const { taxId = known.taxId, country = known.country } = said;
+  if (taxId === known.taxId && country === known.country) return {};
+  return { billingTerms: { ...billingTerms, taxId, reverseCharge: null } };
 }
 
 function given<Value>(value: Value | undefined, stored: Value): Value {

@@ -128,6 +128,7 @@ async function unpacked(slice: Slice, weight: Weight): Promise<Buffer> {
 export class DocumentFonts {
   readonly loaded = new Map<string, Font>();
   readonly #slices = new Map<number, Slice>();
+  readonly #missing = new Set<number>();
   readonly #order: readonly Slice[];
 
   private constructor(texts: readonly string[], isJapanese: boolean) {
@@ -153,6 +154,11 @@ export class DocumentFonts {
     return nameOf(this.#sliceOf(character), weight);
   }
 
+  /** The character, or the sign for one that no typeface has: an archive must not draw a glyph that is missing. */
+  drawn(character: string): string {
+    return this.#missing.has(character.codePointAt(0) ?? 0) ? '\ufffd' : character;
+  }
+
   /** The first slice that has the character. Some name more in their ranges than they draw. */
   async #choose(character: string): Promise<void> {
     const code = character.codePointAt(0) ?? 0;
@@ -162,8 +168,8 @@ export class DocumentFonts {
       this.#slices.set(code, slice);
       return;
     }
-    // It shows a box for a character that no typeface has.
     this.#slices.set(code, dejavu);
+    this.#missing.add(code);
   }
 
   /** The slices with their characters among the texts. */

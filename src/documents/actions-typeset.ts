@@ -182,7 +182,7 @@ export class Typesetter {
       const direction = levels?.[at] ?? 0;
       const isApart = ideograph.test(letter) || ideograph.test(letters) || / /.test(letter) !== / /.test(letters);
       if (own !== font || direction !== level || (isApart && !joined.test(letter))) end();
-      letters += letter;
+      letters += this.#fonts.drawn(letter);
       [font, level] = [own, direction];
       at += letter.length;
     }

@@ -52,6 +52,7 @@ type DocumentText =
   | 'taxSummary'
   | 'taxId'
   | 'vatId'
+  | 'reverseCharge'
   | 'noSeller'
   | 'pay'
   | 'scan'
@@ -105,6 +106,7 @@ export const documentTexts: Readonly<Record<Language, DocumentTexts>> = {
     taxSummary: 'Tax summary',
     taxId: 'Tax ID: {id}',
     vatId: 'VAT ID: {id}',
+    reverseCharge: 'Reverse charge: the recipient of the service accounts for the VAT.',
     noSeller: 'No seller is named yet, so this is not a tax invoice.',
     pay: 'Pay online',
     scan: 'Scan the code, or open the page to pay:',
@@ -168,6 +170,7 @@ export const documentTexts: Readonly<Record<Language, DocumentTexts>> = {
     taxSummary: 'Steuerübersicht',
     taxId: 'Steuernummer: {id}',
     vatId: 'USt-IdNr.: {id}',
+    reverseCharge: 'Steuerschuldnerschaft des Leistungsempfängers (Reverse Charge).',
     noSeller: 'Es ist noch kein Aussteller genannt, daher ist dies keine Rechnung im Sinne des Steuerrechts.',
     pay: 'Online bezahlen',
     scan: 'Scannen Sie den Code oder öffnen Sie die Zahlungsseite:',
@@ -231,6 +234,7 @@ export const documentTexts: Readonly<Record<Language, DocumentTexts>> = {
     taxSummary: 'Resumen de impuestos',
     taxId: 'NIF: {id}',
     vatId: 'NIF-IVA: {id}',
+    reverseCharge: 'Inversión del sujeto pasivo: el IVA lo ingresa el destinatario.',
     noSeller: 'Aún no consta el emisor, por lo que este documento no es una factura a efectos fiscales.',
     pay: 'Pagar en línea',
     scan: 'Escanee el código o abra la página de pago:',
@@ -294,6 +298,7 @@ export const documentTexts: Readonly<Record<Language, DocumentTexts>> = {
     taxSummary: 'Récapitulatif des taxes',
     taxId: 'N° fiscal : {id}',
     vatId: 'N° de TVA intracommunautaire : {id}',
+    reverseCharge: 'Autoliquidation\u00a0: la TVA est due par le preneur.',
     noSeller: 'L’émetteur n’est pas encore indiqué : ce document n’est pas une facture au sens fiscal.',
     pay: 'Payer en ligne',
     scan: 'Scannez le code ou ouvrez la page de paiement :',
@@ -357,6 +362,7 @@ export const documentTexts: Readonly<Record<Language, DocumentTexts>> = {
     taxSummary: 'Riepilogo imposte',
     taxId: 'Codice fiscale: {id}',
     vatId: 'Partita IVA: {id}',
+    reverseCharge: 'Inversione contabile: l’IVA è dovuta dal destinatario.',
     noSeller: 'Il fornitore non è ancora indicato: questo documento non è una fattura ai fini fiscali.',
     pay: 'Paga online',
     scan: 'Scansioni il codice o apra la pagina di pagamento:',
@@ -388,7 +394,7 @@ export const documentTexts: Readonly<Record<Language, DocumentTexts>> = {
   },
   ja: {
     invoice: '請求書',
-    invoiceDraft: '請求書(下書き)',
+    invoiceDraft: '請求書（下書き）',
     creditNote: 'クレジットノート',
     receipt: '領収書',
     invoiceNumber: '請求書番号',
@@ -414,12 +420,13 @@ export const documentTexts: Readonly<Record<Language, DocumentTexts>> = {
     refunded: '返金額',
     amountDue: 'ご請求額',
     totalCredited: '減額合計',
-    dueOn: '{amount}(お支払期限 {date})',
+    dueOn: '{amount}（お支払期限：{date}）',
     tax: '税',
-    vat: '消費税',
+    vat: '付加価値税',
     taxSummary: '税額の内訳',
-    taxId: '登録番号:{id}',
-    vatId: 'VAT番号:{id}',
+    taxId: '登録番号：{id}',
+    vatId: 'VAT番号：{id}',
+    reverseCharge: 'リバースチャージ方式：付加価値税（VAT）は請求先が申告・納付します。',
     noSeller: '発行元が未設定のため、適格請求書ではありません。',
     pay: 'オンラインでお支払い',
     scan: 'コードを読み取るか、お支払いページを開いてください。',
@@ -434,7 +441,7 @@ export const documentTexts: Readonly<Record<Language, DocumentTexts>> = {
     receiptNumber: '領収書番号',
     paymentDate: 'お支払い日',
     paymentMethod: 'お支払い方法',
-    paidOn: '{date} に {amount} をお支払い済み',
+    paidOn: '{date}に {amount} をお支払い済み',
     amountPaid: 'お支払い額',
     statuses: {
       draft: '下書き',
@@ -483,6 +490,7 @@ export const documentTexts: Readonly<Record<Language, DocumentTexts>> = {
     taxSummary: 'Belastingoverzicht',
     taxId: 'Fiscaal nummer: {id}',
     vatId: 'Btw-nummer: {id}',
+    reverseCharge: 'Btw verlegd: de afnemer draagt de btw af.',
     noSeller: 'Er is nog geen verkoper vermeld. Dit is daarom geen factuur in fiscale zin.',
     pay: 'Online betalen',
     scan: 'Scan de code of open de betaalpagina:',
@@ -546,6 +554,7 @@ export const documentTexts: Readonly<Record<Language, DocumentTexts>> = {
     taxSummary: 'Resumo de impostos',
     taxId: 'NIF: {id}',
     vatId: 'NIF: {id}',
+    reverseCharge: 'IVA – autoliquidação: o imposto é devido pelo adquirente.',
     noSeller: 'O emitente ainda não está indicado: este documento não é uma fatura para efeitos fiscais.',
     pay: 'Pagar online',
     scan: 'Leia o código ou abra a página de pagamento:',

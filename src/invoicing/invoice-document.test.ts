@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Turns } from '../jobs/turns.ts';
 import { instant } from '../kernel/calendar.ts';
-import { type DocumentLook, type InvoiceToPrint, invoiceDocument } from './invoice-document.ts';
+import type { Buyer } from './invoice.ts';
+import { addressed, type DocumentLook, type InvoiceToPrint, invoiceDocument } from './invoice-document.ts';
 
 const invoice: InvoiceToPrint = {
   invoiceNumber: '9F3A0C1-00001',
@@ -94,4 +95,50 @@ test('an invoice without a seller says so, where the seller would stand', async 
   assert.deepEqual((await new Turns().run(invoiceDocument(invoice, [], look))).seller.lines, [
     'No seller is named yet, so this is not a tax invoice.',
   ]);
+});
+
+const written = (changes: Partial<InvoiceToPrint>, language: DocumentLook['language']) =>
+  new Turns().run(invoiceDocument({ ...invoice, ...changes }, [line], { ...look, language }));
+
+test('an invoice without tax says in each language that its buyer accounts for the VAT, and one with tax does not', async () => {
+  const words = {
+    ...{ en: 'Reverse charge', de: 'Steuerschuldnerschaft des Leistungsempfängers', es: 'Inversión del sujeto pasivo' },
+    ...{ fr: 'Autoliquidation', it: 'Inversione contabile', nl: 'Btw verlegd', pt: 'IVA – autoliquidação' },
+    ja: 'リバースチャージ',
+  };
+  const terms = { taxId: 'FR12345678901', reverseCharge: true };
+  const buyer = { name: 'Acme', email: 'a@acme.test', billingAddress: null, terms };
+  const untaxed = { taxAmount: 0n, taxType: null, taxRatePercentage: null, taxCountry: null, total: 2700n };
+  for (const language of Object.keys(words) as (keyof typeof words)[]) {
+    const { notes, taxes } = await written({ ...untaxed, buyer }, language);
+    assert.ok(notes[0]?.lines[0]?.includes(words[language]), language);
+    assert.equal(taxes, null);
+    assert.deepEqual((await written({ buyer }, language)).notes, []);
+    assert.deepEqual(
+      (await written({ ...untaxed, buyer: { ...buyer, terms: { reverseCharge: true } } }, language)).notes,
+      [],
+    );
+  }
+});
+
+test('a Japanese document gives a company and a person their titles, and others give none', () => {
+  const named = (name: string, more: Partial<Buyer> = {}, language: DocumentLook['language'] = 'ja') =>
+    addressed({ name, email: '', billingAddress: null, ...more }, language);
+  assert.equal(named('株式会社山田商店'), '株式会社山田商店 御中');
+  assert.equal(named('Acme, Inc.'), 'Acme, Inc. 御中');
+  assert.equal(named('山田 花子'), '山田 花子 様');
+  assert.equal(named('Inca Garcilaso'), 'Inca Garcilaso 様');
+  assert.equal(named('山田 花子 様'), '山田 花子 様');
+  assert.equal(named('Yamada', { terms: { taxId: 'T1234567890123' } }), 'Yamada 御中');
+  const address = { country: 'JP' } as const;
+  assert.equal(named('山田 花子', { billingAddress: { name: '山田製作所', address } }), '山田製作所 御中');
+  assert.equal(named('Acme, Inc.', {}, 'en'), 'Acme, Inc.');
+});
+
+test('a Japanese document calls the tax of Japan by its name, and writes a period with its days', async () => {
+  const { sums: rows, facts } = await written({}, 'ja');
+  assert.ok(rows.some(({ label }) => label === '付加価値税 19% (DE)'));
+  assert.ok(facts.some(({ value }) => value === '2026年1月31日～2026年2月28日'));
+  const { sums: ofJapan } = await written({ taxCountry: 'JP', taxRatePercentage: '10' }, 'ja');
+  assert.ok(ofJapan.some(({ label }) => label === '消費税 10% (JP)'));
 });

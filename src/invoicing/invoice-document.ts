@@ -1,3 +1,4 @@
+import { isReverseCharged } from '../customers/billing-terms.ts';
 import type { DocumentLine, DocumentTable, Party, PrintedDocument } from '../documents/document.ts';
 import { type DocumentTexts, documentTexts, fillIn } from '../documents/document-text.ts';
 import { type LineTexts, lineTexts } from '../documents/line-words.ts';
@@ -127,7 +128,12 @@ export function* invoiceDocument(
       isAsked && payLink !== null
         ? { heading: texts.pay, text: texts.scan, action: texts.openPage, link: payLink }
         : null,
-    notes: [...noteOf(texts.byTransfer, instructions), ...noteOf(texts.memo, memo), ...noteOf('', footer)],
+    notes: [
+      ...reverseChargeOf(invoice, texts),
+      ...noteOf(texts.byTransfer, instructions),
+      ...noteOf(texts.memo, memo),
+      ...noteOf('', footer),
+    ],
     annex: usageTables(invoice.usage ?? [], language),
     pageText: texts.page,
   };
@@ -168,6 +174,11 @@ function usageTables(usage: readonly UsageByDay[], language: Language): Document
 /** The description with the name of its subscription, unless it begins with that. */
 function withName(description: string, name: string | null = null): string {
   return name === null || description.startsWith(name) ? description : `${name}: ${description}`;
+}
+
+/** The sentence that an invoice without tax has to bear where its buyer accounts for the VAT. */
+export function reverseChargeOf(invoice: InvoiceToPrint, { reverseCharge }: DocumentTexts): Party[] {
+  return noteOf('', !hasTax(invoice) && isReverseCharged(invoice.buyer?.terms) ? reverseCharge : null);
 }
 
 /** A text below the totals. */
@@ -360,15 +371,17 @@ type TaxToPrint = Pick<InvoiceToPrint, 'taxType' | 'taxRatePercentage' | 'taxCou
 
 /** For example `VAT 19% (DE)`; the type `none` is printed as a tax too. */
 export function taxName(tax: TaxToPrint, language: Language): string {
-  const { taxType, taxRatePercentage, taxCountry, taxState } = tax;
+  const { taxRatePercentage, taxCountry, taxState } = tax;
   const texts = documentTexts[language];
   const place = [taxCountry, taxState].filter((part) => part !== null).join(' ');
   const rate = taxRatePercentage === null ? '' : ` ${localPercent(taxRatePercentage, language)}`;
-  return `${nameOf(taxType, texts)}${rate}${place === '' ? '' : ` (${place})`}`;
+  return `${nameOf(tax, texts, language)}${rate}${place === '' ? '' : ` (${place})`}`;
 }
 
-function nameOf(taxType: string | null, { tax, vat }: DocumentTexts): string {
+function nameOf({ taxType, taxCountry }: TaxToPrint, { tax, vat }: DocumentTexts, language: Language): string {
   if (taxType === null || taxType === 'none') return tax;
+  // Readers of Japanese have a word for their own tax alone.
+  if (language === 'ja' && (taxType === 'jct' || (taxType === 'vat' && taxCountry === 'JP'))) return '消費税';
   return taxType === 'vat' ? vat : taxType.replaceAll('_', ' ').toUpperCase();
 }
 
@@ -389,10 +402,22 @@ function countryName(country: string | null | undefined, language: Language) {
   return country && /^[A-Z]{2}$/.test(country) ? localCountry(country, language) : country;
 }
 
+// A legal form, or a word for an institution, in the languages that are common among buyers in Japan.
+const company =
+  /会社|法人|組合|協会|財団|連盟|大学|学校|病院|銀行|(?:^|[\s,])(?:inc|corp|co|company|ltd|limited|llc|llp|plc|gmbh|ag|kg|sa|sas|sarl|spa|srl|bv|nv|oy|ab)\.?$/iu;
+
+/** The name of a buyer. On a Japanese document a company has another title than a person. */
+export function addressed({ name: ofBuyer, billingAddress, terms }: Buyer, language: Language): string {
+  const name = (billingAddress?.name ?? ofBuyer).trim();
+  if (language !== 'ja' || name === '' || /(?:様|御中|殿)$/u.test(name)) return name;
+  const isCompany = terms?.taxId !== undefined || name !== ofBuyer.trim() || company.test(name);
+  return `${name} ${isCompany ? '御中' : '様'}`;
+}
+
 function buyerLines(buyer: Buyer | null, language: Language): string[] {
   if (buyer === null) return [];
   const { line1, line2, city, state, postal_code: postalCode, country } = buyer.billingAddress?.address ?? {};
-  const name = buyer.billingAddress?.name ?? buyer.name;
+  const name = addressed(buyer, language);
   const place = present([postalCode, city]).join(' ');
   const idText = taxIdText(buyer.terms?.taxId, language);
   return present([name, line1, line2, place, state, countryName(country, language), buyer.email, idText]);

@@ -25,6 +25,7 @@ test('the rate of the state goes before that of the country, and elsewhere there
 test('a place is compared without its case and the blanks around it; who is exempt has none', () => {
   const buyer = (country: string, state?: string | null) => ({
     taxExempt: false,
+    billingTerms: null,
     billingAddress: { address: { country, state } },
   });
   assert.deepEqual(taxPlace(buyer(' us ', ' ny')), { country: 'US', state: 'NY' });
@@ -32,7 +33,14 @@ test('a place is compared without its case and the blanks around it; who is exem
     assert.deepEqual(taxPlace(buyer('DE', none)), { country: 'DE', state: null });
   }
   assert.equal(taxPlace({ ...buyer('DE'), taxExempt: true }), null);
-  assert.equal(taxPlace({ taxExempt: false, billingAddress: null }), null);
+  assert.equal(taxPlace({ taxExempt: false, billingTerms: null, billingAddress: null }), null);
+});
+
+test('a buyer under reverse charge has no place of tax, and one whose tax id is missing has', () => {
+  const buyer = { taxExempt: false, billingAddress: { address: { country: 'FR' } } };
+  assert.equal(taxPlace({ ...buyer, billingTerms: { taxId: 'FR12345678901', reverseCharge: true } }), null);
+  for (const billingTerms of [{ reverseCharge: true }, { taxId: 'FR12345678901' }, null])
+    assert.deepEqual(taxPlace({ ...buyer, billingTerms }), { country: 'FR', state: null });
 });
 
 test('per cent is one text for one number, from 0 to 100 with at most six decimals', () => {

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { type BillingTerms, isReverseCharged } from '../customers/billing-terms.ts';
 import { CountryCode } from '../kernel/country.ts';
 import { idSchema } from '../kernel/id.ts';
 import { freeText, SafeString } from '../kernel/json.ts';
@@ -98,14 +99,19 @@ function normalizeState(text: string): string {
 /** The fields of a buyer that determine the tax. */
 interface TaxedBuyer {
   readonly taxExempt: boolean;
+  readonly billingTerms: Pick<BillingTerms, 'taxId' | 'reverseCharge'> | null;
   readonly billingAddress: {
     readonly address: { readonly country: string; readonly state?: string | null | undefined };
   } | null;
 }
 
-/** The normalized tax place of a buyer; null if exempt or without an address. */
-export function taxPlace({ taxExempt, billingAddress }: TaxedBuyer): { country: string; state: string | null } | null {
-  if (taxExempt || billingAddress === null) return null;
+/** The normalized tax place of a buyer; null if exempt, under reverse charge or without an address. */
+export function taxPlace({
+  taxExempt,
+  billingTerms,
+  billingAddress,
+}: TaxedBuyer): { country: string; state: string | null } | null {
+  if (taxExempt || isReverseCharged(billingTerms) || billingAddress === null) return null;
   const { country, state } = billingAddress.address;
   return { country: country.trim().toUpperCase(), state: normalizeState(state ?? '') || null };
 }

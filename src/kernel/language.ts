@@ -138,6 +138,8 @@ export function localMonth(at: Instant, language: Language): string {
 export function localRange(period: Period, language: Language): string {
   const { start, end } = period;
   if (!isDate(start) || !isDate(end)) return rangeText(period);
+  // Intl writes Japanese ranges with slashes, unlike its days.
+  if (language === 'ja') return `${localDay(start, language)}～${localDay(end, language)}`;
   const text = dayFormat(language, 'UTC', { day: 'numeric', month: 'short', year: 'numeric' }).formatRange(start, end);
   // Thin spaces around the dash are in few typefaces. Nobody writes `01 gen` in Italian.
   return text.replaceAll('\u2009', ' ').replaceAll(/\b0(?=\d \p{L})/gu, '');

@@ -232,17 +232,15 @@ export async function listUsageByDay(
   return found;
 }
 
-const daysOfCharts = 30;
-
-/** The days of the charts of a customer: the last 30 in UTC, with today. */
-function daysOf(now: Instant): Instant[] {
-  const from = (Math.floor(now / msPerDay) + 1 - daysOfCharts) * msPerDay;
-  return Array.from({ length: daysOfCharts }, (_, index) => from + index * msPerDay);
+/** The days of the charts of a customer: the last ones in UTC, with today. */
+function daysOf(now: Instant, count: number): Instant[] {
+  const from = (Math.floor(now / msPerDay) + 1 - count) * msPerDay;
+  return Array.from({ length: count }, (_, index) => from + index * msPerDay);
 }
 
-/** The usage of a customer by day. Days without usage are 0. */
-export async function readUsageOfDays(work: Work, customerId: string): Promise<UsageOfDays[]> {
-  const days = daysOf(work.now);
+/** The usage of a customer on so many days. Days without usage are 0. */
+export async function readUsageOfDays(work: Work, customerId: string, count: number): Promise<UsageOfDays[]> {
+  const days = daysOf(work.now, count);
   const range = { from: days[0] ?? 0, to: (days.at(-1) ?? 0) + msPerDay };
   const rows = await summaries.sumDaysOfCustomer(work, customerId, range, mostMeters);
   return [...Map.groupBy(rows, ({ meterId }) => meterId).values()].map((sums) => {
@@ -258,8 +256,12 @@ export async function readUsageOfDays(work: Work, customerId: string): Promise<U
 const mostEntriesOfCharts = 100_000;
 
 /** The draws of a customer from each credit pool by day, with the meters that drew. Null: there are too many to read. */
-export async function readPoolUseOfDays(work: Work, customerId: string): Promise<PoolUseOfDays[] | null> {
-  const days = daysOf(work.now);
+export async function readPoolUseOfDays(
+  work: Work,
+  customerId: string,
+  count: number,
+): Promise<PoolUseOfDays[] | null> {
+  const days = daysOf(work.now, count);
   const draws = await listPoolDraws(work, customerId, days[0] ?? 0, mostEntriesOfCharts);
   if (draws === null) return null;
   return Array.from(

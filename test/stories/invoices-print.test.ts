@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { test } from 'node:test';
+import { inflateSync } from 'node:zlib';
 import { extractText, getDocumentProxy } from 'unpdf';
 import { DocumentFonts } from '../../src/documents/actions-fonts.ts';
 import { layOut } from '../../src/documents/actions-pdf.ts';
@@ -70,6 +71,83 @@ test('the PDF says the same, in letters beyond Western Europe too', async () => 
   for (const part of [...shown, 'Net amount before tax', '$30.00', '$6.90', '$36.90', 'Paid'])
     assert.ok(text.includes(part), part);
 });
+
+test('the PDF has the marks of PDF/A-3b: its metadata, its colours, and each typeface that it draws with', async () => {
+  // No typeface has the last character of the name.
+  const link = 'https://billing.test/pay/inv_1?key=k';
+  const payment = { heading: 'Pay online', text: 'Scan the code', action: 'Open the page', link };
+  const buyer = { heading: 'To', lines: ['Łódź 東京 บริษัท \u{10ffff}'] };
+  const drawn = { ...documentOf(2), number: 'INV-0042', payment, buyer };
+  const file = Buffer.from(await layOut(drawn));
+  const { start, trailer, objects, follow } = parsePdf(file);
+  assert.match(start, /^%PDF-1\.7\n%[\x80-\xff]{4}/);
+  assert.match(trailer, /\/ID \[<([0-9a-f]{32})> <\1>\]/);
+  assert.doesNotMatch(trailer, /Encrypt/);
+  const root = follow(trailer, 'Root');
+  assert.match(root.text, /\/Lang \(en\)/);
+  assert.doesNotMatch(root.text, /JavaScript|OpenAction|\/AA/);
+
+  const metadata = follow(root.text, 'Metadata');
+  assert.doesNotMatch(metadata.text, /Filter/);
+  const xmp = metadata.bytes.toString();
+  const [, part] = /<pdfaid:part>(.+)<\/pdfaid:part>/.exec(xmp) ?? [];
+  const [, conformance] = /<pdfaid:conformance>(.+)<\/pdfaid:conformance>/.exec(xmp) ?? [];
+  assert.deepEqual([part, conformance], ['3', 'B']);
+  assert.match(xmp, /<dc:title>\s*<rdf:Alt>\s*<rdf:li xml:lang="x-default">Invoice INV-0042<\/rdf:li>/);
+  assert.match(xmp, /<pdf:Producer>Tollkeeper<\/pdf:Producer>/);
+
+  const intent = follow(root.text, 'OutputIntents');
+  assert.match(intent.text, /\/S \/GTS_PDFA1/);
+  const profile = follow(intent.text, 'DestOutputProfile');
+  assert.match(profile.text, /\/N 3\b/);
+  assert.deepEqual(
+    [profile.bytes.subarray(16, 20).toString(), profile.bytes.subarray(36, 40).toString()],
+    ['RGB ', 'acsp'],
+  );
+
+  const fonts = objects.filter(({ text }) => /\/Type \/Font\n/.test(text));
+  const descriptors = objects.filter(({ text }) => /\/Type \/FontDescriptor/.test(text));
+  assert.ok(descriptors.length >= 4, 'Latin, Japanese, Thai and the rest');
+  for (const { text } of descriptors) assert.ok(follow(text, 'FontFile[23]').bytes.length > 0);
+  for (const { text } of fonts)
+    assert.match(
+      text,
+      /\/Subtype \/Type0[\s\S]+\/ToUnicode \d+ 0 R|\/Subtype \/CIDFontType[02][\s\S]+\/FontDescriptor \d+ 0 R/,
+    );
+  // Another filter may not be used, and an annotation must be printed.
+  for (const { text } of objects) {
+    assert.doesNotMatch(text, /\/Filter (?!\/FlateDecode)/);
+    if (/\/Type \/Annot/.test(text)) assert.match(text, /\/F 4\b/);
+  }
+  const pages = objects.filter(({ text }) => /\/Type \/Page\n/.test(text));
+  const glyphs = pages
+    .flatMap(({ text }) => [
+      ...follow(text, 'Contents')
+        .bytes.toString('latin1')
+        .matchAll(/<([0-9a-f]+)>/g),
+    ])
+    .flatMap(([, hex = '']) => hex.match(/.{4}/g) ?? []);
+  assert.ok(glyphs.length > 50);
+  assert.ok(!glyphs.includes('0000'), 'no glyph that is missing is drawn');
+});
+
+/** The objects of a PDF, whose streams are unpacked. */
+function parsePdf(file: Buffer) {
+  const all = file.toString('latin1');
+  const objects = [...all.matchAll(/(?<=\n)(\d+) 0 obj\n([\s\S]*?)\nendobj/g)].map(([, id = '', body = '']) => {
+    const [text = '', stream = ''] = body.split(/\nstream\n/);
+    const packed = Buffer.from(stream.slice(0, stream.lastIndexOf('\nendstream')), 'latin1');
+    return { id, text, bytes: /FlateDecode/.test(text) ? inflateSync(packed) : packed };
+  });
+  /** The object that an entry names, alone or first in a list. */
+  const follow = (text: string, entry: string) => {
+    const [, id] = new RegExp(`/${entry} \\[?(\\d+) 0 R`).exec(text) ?? [];
+    const found = objects.find((each) => each.id === id);
+    assert.ok(found, `${entry} in ${text}`);
+    return found;
+  };
+  return { start: all.slice(0, 20), trailer: all.slice(all.lastIndexOf('\ntrailer')), objects, follow };
+}
 
 test('the invoice of another environment is not found', async () => {
   for (const form of ['html', 'pdf']) {

@@ -194,6 +194,26 @@ test('invoices and payments carry the tax: 20 % on 3000 are 600 beside it, or 50
   await app.put('/settings', { settings: { taxProvider: 'none' } });
 });
 
+test('a business under reverse charge pays no tax and its document says why, unless its tax id is missing', async () => {
+  await app.put('/settings', { settings: { taxProvider: 'rates' } });
+  await made(vat('NL', { percentage: '21' }));
+  const terms = { taxId: 'NL123456789B01', reverseCharge: true };
+  const business = await buyer({ country: 'NL' }, { billingTerms: terms });
+  const invoice = await billed(business);
+  assert.deepEqual([invoice.taxAmount, invoice.total, invoice.taxType], [0, 3000, null]);
+  const page = await (
+    await fetch(`${app.url}/api/v1/invoices/${invoice.id}/html`, {
+      headers: { authorization: `Bearer ${app.testKey}` },
+    })
+  ).text();
+  assert.match(page, /VAT ID: NL123456789B01/);
+  assert.match(page, /Reverse charge: the recipient of the service accounts for the VAT\./);
+  // A tax id that is missing cannot stand on the invoice, so the tax is due.
+  const nameless = await billed(await buyer({ country: 'NL' }, { billingTerms: { reverseCharge: true } }));
+  assert.deepEqual([nameless.taxAmount, nameless.total], [630, 3630]);
+  await app.put('/settings', { settings: { taxProvider: 'none' } });
+});
+
 test('a rate that changes or goes leaves the invoices that were made with it as they are', async () => {
   await app.put('/settings', { settings: { taxProvider: 'rates' } });
   const rate = await made(vat('PT', { percentage: '23' }));

@@ -136,6 +136,22 @@ test('a dearer plan costs what is missing for the rest of the period, once', asy
   assert.deepEqual((await paidAmounts(app, customerId)).sort(), [1500, 3000]);
 });
 
+test('the switch of intervals names what a year saves, rounded down', async () => {
+  const { productId } = plans.priceOf('pro-monthly');
+  const yearly = { type: 'subscription', intervalUnit: 'year', intervalCount: 1, isDefault: false, active: true };
+  const { price } = await app.post('/prices', {
+    price: { ...yearly, productId, slug: 'pro-yearly', name: 'Yearly', unitPrice: 30_000 },
+  });
+  const { page } = await openPortal();
+  await page.getByRole('link', { name: 'Change plan' }).click();
+  // 300.00 in place of 12 times 30.00: 16.67 %.
+  assert.match(await page.getByRole('navigation').innerText(), /^Monthly\s+Yearly\s+Save 16%$/);
+  await page.getByRole('link', { name: 'Yearly' }).click();
+  assert.match(await page.locator('.plans').innerText(), /\$300\.00 per year/);
+  await assertGood(page);
+  await app.put(`/prices/${price.id}`, { price: { active: false } });
+});
+
 test('who owes an invoice pays it with another card', async () => {
   const { page, customerId, subscriptionId } = await openPortal('pm_card_visa');
   await app.post('/payment-methods', {
@@ -265,8 +281,16 @@ test('usage is drawn and unfolds to its days, and a top-up is bought with the sa
   for (let date = 1; date <= 20; date += 3) await use(date * 10, day('2026-04-01') + (date - 1) * 86_400_000);
   await page.reload();
   const usage = page.getByRole('region', { name: 'Usage of the last 30 days' });
+  const bar = usage.getByText('April 19, 2026 · 190');
+  await usage.locator('li[tabindex]').last().focus();
+  assert.ok(((await bar.boundingBox())?.width ?? 0) > 50, 'the focus shows the value of its day');
   await usage.getByText('API calls: 700 in the last 30 days, most on April 19, 2026 with 190.').click();
   assert.match(await usage.innerText(), /April 19, 2026\s+190\s+April 16, 2026\s+160/);
+  await usage.getByRole('link', { name: '7 days' }).click();
+  assert.match(
+    await page.getByRole('region', { name: 'Usage of the last 7 days' }).innerText(),
+    /API calls: 350 in the last 7 days, most on April 19, 2026 with 190\./,
+  );
   await assertGood(page);
   await page.getByRole('button', { name: 'Buy Pack' }).click();
   await page.getByLabel('Country').selectOption({ label: 'France' });
@@ -473,10 +497,10 @@ async function openLinkOf(customerId: string, template: string) {
   return page;
 }
 
-async function assertOpensPortal({ customerId, externalId }: Body, template: string): Promise<void> {
+async function assertOpensPortal({ customerId }: Body, template: string): Promise<void> {
   const page = await openLinkOf(customerId, template);
   assert.equal(page.url(), `${app.url}/portal`, template);
-  assert(await page.getByRole('heading', { level: 1, name: externalId }).isVisible(), template);
+  assert(await page.getByRole('heading', { level: 1, name: 'Billing for Acme' }).isVisible(), template);
 }
 
 /** A customer on the free plan who uses more than its spend controls let pass. */

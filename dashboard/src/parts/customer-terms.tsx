@@ -26,13 +26,23 @@ function factsOf({
   reviewHours,
   consolidateInvoices,
 }: Pick<Customer, 'billingTerms' | 'reviewHours' | 'consolidateInvoices'>): Fact[] {
-  const { netTermsDays, taxId, purchaseOrderNumber, language, timeZone, invoiceEmails, memo, customFields } =
-    billingTerms;
+  const {
+    netTermsDays,
+    taxId,
+    reverseCharge,
+    purchaseOrderNumber,
+    language,
+    timeZone,
+    invoiceEmails,
+    memo,
+    customFields,
+  } = billingTerms;
   return [
     ['Days to pay', netTermsDays === undefined ? ofSettings : counted(netTermsDays, 'day')],
     ['Renewals wait as a draft for', reviewHours === undefined ? ofSettings : counted(reviewHours, 'hour')],
     ['Renewals of one day', consolidateInvoices ? 'One invoice' : 'An invoice each'],
     ['Tax id', taxId ?? '–'],
+    ['Reverse charge', reverseCharge ? 'Yes: its invoices bear no tax' : 'No'],
     ['Order number', purchaseOrderNumber ?? '–'],
     ['Language', language === undefined ? ofSettings : (languageNames.of(language) ?? language)],
     ['Time zone', timeZone ?? ofSettings],
@@ -77,6 +87,7 @@ interface Form {
   readonly reviewHours: number | null;
   readonly consolidateInvoices: boolean;
   readonly taxId: string;
+  readonly reverseCharge: boolean;
   readonly purchaseOrderNumber: string;
   readonly language: Terms['language'] | null;
   readonly timeZone: string;
@@ -91,6 +102,7 @@ function formOf({ billingTerms = {}, reviewHours, consolidateInvoices }: Custome
     reviewHours: reviewHours ?? null,
     consolidateInvoices: consolidateInvoices ?? false,
     taxId: billingTerms.taxId ?? '',
+    reverseCharge: billingTerms.reverseCharge ?? false,
     purchaseOrderNumber: billingTerms.purchaseOrderNumber ?? '',
     language: billingTerms.language ?? null,
     timeZone: billingTerms.timeZone ?? '',
@@ -114,6 +126,7 @@ function changeOf(form: Form): CustomersUpdateInput['customer'] | null {
     billingTerms: {
       netTermsDays: form.netTermsDays,
       taxId: form.taxId.trim() || null,
+      reverseCharge: form.reverseCharge,
       purchaseOrderNumber: form.purchaseOrderNumber.trim() || null,
       language: form.language ?? null,
       timeZone: form.timeZone || null,
@@ -201,6 +214,13 @@ function TermsFields({ form, onChange }: { readonly form: Form; readonly onChang
           onChange={(event) => set({ taxId: event.currentTarget.value })}
         />
       </Group>
+      <Switch
+        label="Reverse charge"
+        description="It accounts for the VAT itself. Check its tax id first: invoices then bear no tax, and say why"
+        disabled={form.taxId.trim() === ''}
+        checked={form.reverseCharge}
+        onChange={(event) => set({ reverseCharge: event.currentTarget.checked })}
+      />
       <Group grow align="flex-start">
         <Select
           label="Language"
