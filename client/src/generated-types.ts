@@ -62,6 +62,8 @@ export interface BillingTermsInput {
   netTermsDays?: number | null;
   /** The tax id of the customer, such as its VAT number, for its documents. */
   taxId?: string | null;
+  /** Whether the customer accounts for the VAT itself, such as a business in another country of the EU. With a `taxId`, its invoices bear no tax and say why. You check the id: it ends when the customer enters another tax id or country. */
+  reverseCharge?: boolean | null;
   /** The purchase order of invoices without their own. */
   purchaseOrderNumber?: string | null;
   /** The language of documents and emails. */
@@ -1118,6 +1120,7 @@ export interface Customer {
 export interface BillingTerms {
   netTermsDays?: number;
   taxId?: string;
+  reverseCharge?: boolean;
   purchaseOrderNumber?: string;
   language?: 'en' | 'de' | 'es' | 'fr' | 'it' | 'ja' | 'nl' | 'pt';
   timeZone?: TimeZone;

@@ -293,7 +293,6 @@ export async function listPlans(
     const prices = product.prices.filter(isOffered);
     return prices.map(({ id, name, unitPrice, pricing, intervalUnit, intervalCount, overage, ...terms }) => ({
       priceId: id,
-      productId: product.id,
       name: name === null || prices.length === 1 ? product.name : `${product.name}, ${name}`,
       description: product.description,
       unitPrice,

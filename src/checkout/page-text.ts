@@ -195,7 +195,7 @@ function valueText(value: FeatureValue, { language }: Wording): string {
   return [value].flat().join(', ');
 }
 
-/** The signs of brands, drawn in a card of 34 by 22. */
+/** The signs of brands, in a card of 34 by 22. */
 const brandSigns: ReadonlyMap<string, Html> = new Map([
   [
     'visa',

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { creditEntered, creditIn, moneyEntered, moneyIn, unitsIn } from './portal-parts.ts';
+import type { Included } from '../pricing/store-features.ts';
+import { creditEntered, creditIn, moneyEntered, moneyIn, savingIn, unitsIn } from './portal-parts.ts';
 
 test('an amount is read as people of all languages write it', () => {
   const amounts: readonly [string, string, bigint | null][] = [
@@ -51,4 +52,33 @@ test('credits of a pool are read and shown with up to two decimals', () => {
   assert.equal(creditEntered('0.125', 'credit'), '0.12');
   assert.equal(creditIn('2.5', null), null);
   assert.equal(creditEntered(300n, null), '300');
+});
+
+const plan = (name: string, unitPrice: bigint, intervalUnit: 'month' | 'year', included: readonly Included[] = []) => ({
+  ...{ name, unitPrice, intervalUnit, intervalCount: 1, pricing: null, minimumCommitment: null, included },
+});
+const calls = (amount: bigint, grantInterval: Included['grantInterval'] = null): Included => ({
+  ...{ type: 'usage_credit_grant', name: 'Calls', amount, renewalFrequency: 'every_billing_period', grantInterval },
+  ...{ usageMeterId: 'meter', poolUnit: null, resourceId: null, value: null },
+});
+
+test('a yearly plan saves against the monthly one that gives the same, and against no other', () => {
+  const monthly = plan('Pro', 3000n, 'month', [calls(1000n)]);
+  const saving = (yearly: ReturnType<typeof plan>, ...others: ReturnType<typeof plan>[]) =>
+    savingIn([monthly, ...others, yearly], yearly);
+  assert.equal(saving(plan('Pro yearly', 30_000n, 'year', [calls(12_000n)])), 16n);
+  // The credits of one month for a year are not the same.
+  assert.equal(saving(plan('Pro yearly', 30_000n, 'year', [calls(1000n)])), null);
+  assert.equal(saving(plan('Pro yearly', 36_000n, 'year', [calls(12_000n)])), null);
+  assert.equal(saving(plan('Max yearly', 30_000n, 'year')), null);
+  assert.equal(savingIn([monthly], monthly), null);
+  const cheaper = plan('Basic', 2600n, 'month', [calls(1000n)]);
+  assert.equal(saving(plan('Pro yearly', 30_000n, 'year', [calls(12_000n)]), cheaper), 3n);
+});
+
+test('plans that give nothing are the same by the beginning of their names', () => {
+  const [pro, max] = [plan('Pro', 3000n, 'month'), plan('Max', 6000n, 'month')];
+  const yearly = plan('Pro, annual', 30_000n, 'year');
+  assert.equal(savingIn([pro, max, yearly], yearly), 16n);
+  assert.equal(savingIn([max, yearly], yearly), null);
 });

@@ -2,10 +2,12 @@ import { type Html, html } from '../kernel/html.ts';
 import { maxSafeInteger } from '../kernel/json.ts';
 import { decimalText, minorUnitDigits } from '../kernel/money-text.ts';
 import { smallestUnitsOf } from '../pricing/credit-pool.ts';
+import type { Included } from '../pricing/store-features.ts';
+import { savedPercent } from '../rating/interval-change.ts';
 import { poolText, smallestPerUnit } from '../rating/pool-units.ts';
 import type { Wording } from '../wording/wording.ts';
 import { hiddenHtml } from './page-form.ts';
-import type { CreditSubject } from './portal-view.ts';
+import type { CreditSubject, PortalPlan } from './portal-view.ts';
 
 /** The common data of the pages of one visit. */
 export interface Visited {
@@ -101,4 +103,50 @@ export function ledgerUnitsOf(amount: bigint | string, { unit }: Pick<CreditSubj
 /** An amount of money as a form shows it for a change: `1234.50`. */
 export function moneyEntered(amount: bigint, currency: string): string {
   return decimalText(amount, minorUnitDigits(currency));
+}
+
+const monthsOf: ReadonlyMap<string | null, bigint> = new Map([
+  ['month', 1n],
+  ['year', 12n],
+]);
+
+/** The price of a plan for its months; null: the interval or the price is none that can be compared. */
+function intervalAmount({ unitPrice, pricing, minimumCommitment, intervalUnit, intervalCount }: ComparedPlan) {
+  const months = monthsOf.get(intervalUnit);
+  if (months === undefined || pricing !== null || minimumCommitment) return null;
+  return { amount: unitPrice, months: months * BigInt(intervalCount ?? 1) };
+}
+
+type ComparedPlan = Pick<
+  PortalPlan,
+  'name' | 'unitPrice' | 'pricing' | 'minimumCommitment' | 'intervalUnit' | 'intervalCount' | 'included'
+>;
+
+/** The features of a plan, with credits of each period as those of a year, so that plans of two intervals compare. */
+function gives({ included }: ComparedPlan, months: bigint): string {
+  const feature = ({ type, name, amount, renewalFrequency, grantInterval, poolUnit, value }: Included) => {
+    const isOfPeriod = renewalFrequency !== null && renewalFrequency !== 'once' && grantInterval === null;
+    const perYear = isOfPeriod && amount !== null ? (amount * 12n) / months : amount;
+    return JSON.stringify([type, name, String(perYear), isOfPeriod, renewalFrequency, grantInterval, poolUnit, value]);
+  };
+  return included.map(feature).sort().join();
+}
+
+/**
+ * The whole percent that a plan saves against one of a shorter interval that gives the same; null: there is none, or it
+ * saves none. Products have one price, so plans that give nothing are the same by the beginning of their names.
+ */
+export function savingIn(offered: readonly ComparedPlan[], plan: ComparedPlan): bigint | null {
+  const own = intervalAmount(plan);
+  if (own === null) return null;
+  const given = gives(plan, own.months);
+  const savings = offered.flatMap((other) => {
+    const amount = intervalAmount(other);
+    if (amount === null || amount.months >= own.months || gives(other, amount.months) !== given) return [];
+    if (given === '' && !plan.name.startsWith(other.name)) return [];
+    return [savedPercent(amount, own) ?? 0n];
+  });
+  // Among several the least is promised.
+  const least = savings.reduce<bigint | null>((one, next) => (one === null || next < one ? next : one), null);
+  return least || null;
 }

@@ -5,7 +5,6 @@ import { type Html, html } from '../kernel/html.ts';
 import { localPercent } from '../kernel/language.ts';
 import { textLimits } from '../kernel/text-limits.ts';
 import type { CardConfirmation } from '../payments/processor.ts';
-import { savedPercent } from '../rating/saving.ts';
 import { type CustomerReason, customerReasons } from '../subscriptions/cancellation.ts';
 import type { Wording } from '../wording/wording.ts';
 import type { PageLook } from './checkout-view.ts';
@@ -33,7 +32,7 @@ import {
   usageHtml,
 } from './page-text.ts';
 import type { EnteredDetails, Known, TextName } from './portal-details.ts';
-import type { Visited } from './portal-parts.ts';
+import { savingIn, type Visited } from './portal-parts.ts';
 import {
   isChoosable,
   type PortalPlan,
@@ -110,26 +109,6 @@ function switchHtml(
   const link = ([interval, plans]: readonly [string, readonly PortalPlan[]]) =>
     html`<a href="/portal/subscriptions/${id}/plans?interval=${interval}"${interval === shown && html` aria-current="true"`}>${plans[0] && rhythmText(plans[0], wording)}${savingOf(plans)}</a>\n`;
   return html`<nav class="switch" aria-label="${wording.words.portal.choosePlan}">${[...intervals].map(link)}</nav>`;
-}
-
-const monthsOf: ReadonlyMap<string | null, bigint> = new Map([
-  ['month', 1n],
-  ['year', 12n],
-]);
-
-/** The price of a plan for its months; null: the interval or the price is none that can be compared. */
-function intervalAmount({ unitPrice, pricing, minimumCommitment, intervalUnit, intervalCount }: PortalPlan) {
-  const months = monthsOf.get(intervalUnit);
-  if (months === undefined || pricing !== null || minimumCommitment) return null;
-  return { amount: unitPrice, months: months * BigInt(intervalCount ?? 1) };
-}
-
-/** The whole percent that a plan saves against the shortest interval of its product; null: it saves none. */
-function savingIn(offered: readonly PortalPlan[], plan: PortalPlan): bigint | null {
-  const own = intervalAmount(plan);
-  const amounts = offered.flatMap((each) => (each.productId === plan.productId && intervalAmount(each)) || []);
-  const [shortest] = amounts.toSorted((one, other) => Number(one.months - other.months));
-  return own === null || shortest === undefined || own.months <= shortest.months ? null : savedPercent(shortest, own);
 }
 
 function percentText(percent: bigint, { language }: Wording): string {

@@ -166,7 +166,6 @@ export interface PortalInvoice {
 /** A plan that the customer could change to, or an add-on that it could have beside its plan. */
 export interface PortalPlan extends Priced, PlanTerms, UsageBilling {
   readonly priceId: string;
-  readonly productId: string;
   readonly name: string;
   readonly description: string | null;
   readonly intervalUnit: IntervalUnit | null;

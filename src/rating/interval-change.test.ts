@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { mulDiv } from '../kernel/money.ts';
-import { creditsGivenUp, unusedAfterCredits, valueOfOwed } from './interval-change.ts';
+import { creditsGivenUp, savedPercent, unusedAfterCredits, valueOfOwed } from './interval-change.ts';
 
 const month = { start: 0, end: 30 };
 
@@ -91,6 +91,36 @@ test('the value stays between nothing and all of it', () => {
       assert.ok(given.takenBack <= rest);
       const value = unusedAfterCredits(unused, [{ ...given, nextGrant }]);
       assert.ok(value >= 0n && value <= unused);
+    }),
+  );
+});
+
+const monthly = (amount: bigint) => ({ amount, months: 1n });
+const yearly = (amount: bigint) => ({ amount, months: 12n });
+
+test('a year at the price of ten months saves 16 %, which is 16.67 % rounded down', () => {
+  assert.equal(savedPercent(monthly(3000n), yearly(30_000n)), 16n);
+  assert.equal(savedPercent(monthly(3000n), yearly(18_000n)), 50n);
+  assert.equal(savedPercent({ amount: 8000n, months: 3n }, yearly(24_000n)), 25n);
+  assert.equal(savedPercent(monthly(1n), yearly(0n)), 100n);
+});
+
+test('an interval that is not a whole percent cheaper saves nothing', () => {
+  assert.equal(savedPercent(monthly(3000n), yearly(36_000n)), null);
+  assert.equal(savedPercent(monthly(3000n), yearly(40_000n)), null);
+  assert.equal(savedPercent(monthly(3000n), yearly(35_999n)), null);
+  assert.equal(savedPercent(monthly(0n), yearly(0n)), null);
+});
+
+test('nobody is promised more than is saved, and one percent more would be too much', () => {
+  const amount = fc.bigInt({ min: 0n, max: 10n ** 15n });
+  const months = fc.bigInt({ min: 1n, max: 60n });
+  fc.assert(
+    fc.property(amount, months, amount, months, (one, few, other, many) => {
+      const percent = savedPercent({ amount: one, months: few }, { amount: other, months: many }) ?? 0n;
+      const [before, after] = [one * many, other * few];
+      assert.ok(percent === 0n || after * 100n <= before * (100n - percent));
+      assert.ok(before === 0n || after * 100n > before * (99n - percent));
     }),
   );
 });

@@ -108,3 +108,20 @@ export function valueOfOwed(times: readonly OwedTime[]): bigint {
   const value = ahead.reduce((sum, time) => sum + mulDiv(time.kept, time.used, time.paused), 0n);
   return mulDiv(value, smallerOf(unitsOwed(times), used), used);
 }
+
+/** The price of an interval of some months. */
+interface IntervalAmount {
+  readonly amount: bigint;
+  readonly months: bigint;
+}
+
+/**
+ * The whole percent that the longer interval saves for the same time, rounded down, so that nobody is promised more. Null:
+ * it saves less than one percent.
+ */
+export function savedPercent(short: IntervalAmount, long: IntervalAmount): bigint | null {
+  const before = short.amount * long.months;
+  const after = long.amount * short.months;
+  const percent = before > 0n && after < before ? ((before - after) * 100n) / before : 0n;
+  return percent > 0n ? percent : null;
+}

@@ -137,19 +137,25 @@ test('a dearer plan costs what is missing for the rest of the period, once', asy
 });
 
 test('the switch of intervals names what a year saves, rounded down', async () => {
-  const { productId } = plans.priceOf('pro-monthly');
-  const yearly = { type: 'subscription', intervalUnit: 'year', intervalCount: 1, isDefault: false, active: true };
-  const { price } = await app.post('/prices', {
-    price: { ...yearly, productId, slug: 'pro-yearly', name: 'Yearly', unitPrice: 30_000 },
+  const { product } = await app.post('/products', {
+    product: { name: 'Max, annual', slug: 'max-annual', pricingModelId: plans.pricingModelId, active: true },
+    price: {
+      type: 'subscription',
+      slug: 'max-yearly',
+      unitPrice: 60_000,
+      intervalUnit: 'year',
+      isDefault: true,
+      active: true,
+    },
   });
   const { page } = await openPortal();
   await page.getByRole('link', { name: 'Change plan' }).click();
-  // 300.00 in place of 12 times 30.00: 16.67 %.
+  // 600.00 in place of 12 times 60.00: 16.67 %.
   assert.match(await page.getByRole('navigation').innerText(), /^Monthly\s+Yearly\s+Save 16%$/);
   await page.getByRole('link', { name: 'Yearly' }).click();
-  assert.match(await page.locator('.plans').innerText(), /\$300\.00 per year/);
+  assert.match(await page.locator('.plans').innerText(), /\$600\.00 per year/);
   await assertGood(page);
-  await app.put(`/prices/${price.id}`, { price: { active: false } });
+  await app.put(`/products/${product.id}`, { product: { active: false } });
 });
 
 test('who owes an invoice pays it with another card', async () => {

@@ -25,17 +25,9 @@ await app.post('/products', {
   product: { name: 'الباقة الذهبية', slug: 'gold', pricingModelId, active: true, description: 'كل ما تحتاجه الشركات' },
   price: { ...month, slug: 'gold-monthly', unitPrice: 6000 },
 });
-const { productId } = plans.priceOf('pro-monthly');
-await app.post('/prices', {
-  price: {
-    ...month,
-    isDefault: false,
-    productId,
-    slug: 'pro-yearly',
-    name: 'Yearly',
-    intervalUnit: 'year',
-    unitPrice: 30_000,
-  },
+await app.post('/products', {
+  product: { name: 'الباقة الذهبية, yearly', slug: 'gold-year', pricingModelId, active: true },
+  price: { ...month, slug: 'gold-yearly', intervalUnit: 'year', unitPrice: 60_000 },
 });
 const session = (rest: Body) => shop.newSession({ type: 'product', ...rest });
 const ofPro = { priceId: plans.priceOf('pro-monthly').id };
