@@ -165,7 +165,7 @@ ${rest > 0 && html`<p class="soft">${say(andMore, { count: count(rest) })}</p>`}
 }
 
 /** The dates of a subscription in the customer's terms. */
-function datesOf(subscription: PortalSubscription, { words, day, say }: Wording): string[] {
+function datesOf(subscription: PortalSubscription, { words, language, day, say }: Wording): string[] {
   const {
     status,
     trialEnd,
@@ -178,6 +178,8 @@ function datesOf(subscription: PortalSubscription, { words, day, say }: Wording)
   } = subscription;
   const { portal } = words;
   const on = (text: string, at: number) => say(text, { date: day(at) });
+  // Sentences of Japanese follow each other without a space.
+  const gap = language === 'ja' ? '' : ' ';
   if (startsAt !== null) return [on(portal.startsOn, startsAt)];
   if (cancelScheduledAt !== null) return [on(portal.endsOn, cancelScheduledAt)];
   const texts: string[] = [];
@@ -185,11 +187,11 @@ function datesOf(subscription: PortalSubscription, { words, day, say }: Wording)
     isCharged(subscription) ? [nextUsageAt === null ? all : ofPlan] : [];
   if (status === 'trialing' && trialEnd !== null)
     texts.push(
-      [on(portal.freeUntil, trialEnd), ...charged(portal.firstChargeThen, portal.firstPlanChargeThen)].join(' '),
+      [on(portal.freeUntil, trialEnd), ...charged(portal.firstChargeThen, portal.firstPlanChargeThen)].join(gap),
     );
   else if (periodEnd !== null && !isDefaultPlan && status !== 'paused')
     texts.push(
-      [on(portal.renewsOn, periodEnd), ...charged(portal.nextChargeThen, portal.nextPlanChargeThen)].join(' '),
+      [on(portal.renewsOn, periodEnd), ...charged(portal.nextChargeThen, portal.nextPlanChargeThen)].join(gap),
     );
   if (nextUsageAt !== null && status !== 'paused') texts.push(on(portal.usageOn, nextUsageAt));
   if (scheduledAdjustmentAt !== null) texts.push(on(portal.changesOn, scheduledAdjustmentAt));

@@ -520,17 +520,17 @@ test('the portal draws the usage of the last 30 days: 30 and 10 calls are a bar 
   await use(other.subscriptionId, 5, 45);
   const page = await (await look('/portal')).text();
   assert.match(page.slice(page.indexOf('<h1>')), /API calls: 40 in the last 30 days, most on [^<]+ with 30\./);
-  const bars = [
-    ...(page.match(/<svg class="chart"[\s\S]*?<\/svg>/)?.[0] ?? '').matchAll(
-      /<rect x="(\d+)" y="\d+" width="8" height="(\d+)"/g,
-    ),
-  ];
-  assert.deepEqual(
-    bars.map(([, x, height]) => [x, height]),
-    [
-      ['261', '34'],
-      ['271', '100'],
-    ],
-  );
+  const days = (page.match(/<ol class="chart">([\s\S]*?)<\/ol>/)?.[1] ?? '').split('</li>').slice(0, -1);
+  const barOf = (text: string) => /^<li( tabindex="0")?.+ height="(\d+)".+ · (\d+)<\/span>$/.exec(text)?.slice(1);
+  assert.equal(days.length, 30);
+  assert.deepEqual(days.slice(-4).map(barOf), [
+    [' tabindex="0"', '34', '10'],
+    [' tabindex="0"', '100', '30'],
+    [undefined, '3', '0'],
+    [undefined, '3', '0'],
+  ]);
+  // Of the last 90 days the largest is 45 days ago.
+  const longer = await (await look('/portal?days=90')).text();
+  assert.match(longer, /API calls: 4,740 in the last 90 days, most on [^<]+ with 4,000\./);
   assert.match(await (await other.look('/portal')).text(), /API calls: no usage in the last 30 days\./);
 });
