@@ -33,6 +33,9 @@ test('a quantity that costs too much shrinks until it is none', () => {
   assert.equal(smallerQuantity(10, 1_000n, 750n), 7);
   assert.equal(smallerQuantity(3, 300n, 299n), 2);
   assert.equal(smallerQuantity(3, 300n, 0n), 0);
+  // 333 with a tax of 19 %: 1,189 for three, and 396 for one.
+  assert.equal(smallerQuantity(3, 1_189n, 396n), 1);
+  assert.equal(smallerQuantity(3, 1_189n, 395n), 0);
   fc.assert(
     fc.property(fc.nat(1_000_000), fc.bigInt(1n, 10n ** 12n), fc.bigInt(0n, 10n ** 12n), (quantity, total, rest) => {
       const next = smallerQuantity(quantity + 1, total, rest);
