@@ -17,6 +17,8 @@ export interface Pool {
   readonly slug: string;
   readonly unit: string;
   readonly rates: readonly PoolRate[];
+  /** Whether usage without a rate costs the amount of its price. */
+  readonly drawAtPrice?: true;
 }
 
 export const pools: readonly Pool[] = [
@@ -32,12 +34,13 @@ export const pools: readonly Pool[] = [
   },
   {
     slug: 'money',
-    unit: 'EUR',
+    unit: 'USD',
+    drawAtPrice: true,
     rates: [
       { usageMeterSlug: meterSlug, where: { size: ['huge'], region: ['eu'] }, per: 1, cost: '0.000000000001' },
       { usageMeterSlug: 'tokens', where: { size: ['small'] }, per: 1000, cost: '0.333333333' },
       { usageMeterSlug: 'answers', per: 1, cost: '0.07' },
-      { usageMeterSlug: 'payments', per: 100, cost: '0.03' },
+      { usageMeterSlug: 'payments', where: { card: ['visa'] }, per: 100, cost: '0.03' },
     ],
   },
 ];
@@ -81,5 +84,5 @@ export function poolText(amount: bigint): string {
 
 /** The pools as a part of the body of `POST /pricing-models/setup`. */
 export function poolsOf() {
-  return pools.map(({ slug, unit, rates }) => ({ slug, name: slug, unit, rates }));
+  return pools.map(({ slug, ...terms }) => ({ slug, name: slug, ...terms }));
 }

@@ -69,6 +69,7 @@ export const meters: readonly Meter[] = [
   { slug: 'answers', aggregationType: 'count', eventName: answerName, where: { size: ['large', 'huge'] } },
   { slug: 'payments', aggregationType: 'sum' },
   { slug: 'resale', aggregationType: 'sum' },
+  { slug: 'compute', aggregationType: 'sum' },
   { slug: 'longest', aggregationType: 'max', eventName: answerName, valueProperty: 'tokens' },
   { slug: 'stock', aggregationType: 'latest' },
   { slug: 'storage', aggregationType: 'unit_hours' },
@@ -204,6 +205,49 @@ export const usagePrices: readonly UsagePrice[] = [
     isDefault: true,
     interval: null,
     terms: { pricing: { model: 'dynamic', minimumAmount: '60' } },
+  },
+  {
+    slug: 'resale-amex',
+    meter: 'resale',
+    where: { card: ['amex'] },
+    interval: monthly,
+    terms: { pricing: { model: 'dynamic' } },
+  },
+  {
+    slug: 'compute',
+    meter: 'compute',
+    isDefault: true,
+    interval: monthly,
+    terms: {
+      pricing: {
+        model: 'graduated',
+        tiers: [
+          { upTo: 100, unitAmount: '3' },
+          { upTo: null, unitAmount: '0.123456789012', flatAmount: '7' },
+        ],
+      },
+    },
+  },
+  {
+    slug: 'compute-large',
+    meter: 'compute',
+    where: { size: ['large'] },
+    interval: null,
+    terms: { pricing: { model: 'package', packageSize: 10, packageAmount: '25.5' } },
+  },
+  {
+    slug: 'compute-huge',
+    meter: 'compute',
+    where: { size: ['huge'] },
+    interval: twoMonths,
+    terms: { pricing: { model: 'percentage', rate: '2.9', fixedAmountPerEvent: '3' } },
+  },
+  {
+    slug: 'compute-eu',
+    meter: 'compute',
+    where: { size: ['large', 'huge'], region: ['eu'] },
+    interval: null,
+    terms: { pricing: { model: 'volume', tiers: [{ upTo: null, unitAmount: '1.5' }] } },
   },
   {
     slug: 'longest',

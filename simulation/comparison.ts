@@ -22,6 +22,7 @@ import {
   type Subscription,
 } from './oracle-records.ts';
 import { discountsOfLines, spreadTax } from './oracle-tax.ts';
+import { topUpLines } from './oracle-top-ups.ts';
 import { usersLines } from './oracle-usage.ts';
 import { type Picture, pictureOf } from './reality.ts';
 
@@ -54,6 +55,7 @@ export function expectedOf(books: Books): Picture {
       ...customer.subscriptions.flatMap((each) => usersLines(books, each).map((line) => ({ name, line: { ...line } }))),
       ...customer.holds.map((each) => ({ name, line: holdLine(each, books.now) })),
       ...limitLines(customer).map((line) => ({ name, line: { ...line } })),
+      ...topUpLines(books, customer).map((line) => ({ name, line: { ...line } })),
       { name, line: { methods: customer.methods.length } },
       ...attemptLines(books, name).map((line) => ({ name, line: { ...line } })),
     ];

@@ -1,11 +1,10 @@
-import { type Discount, freePlan, type Pack, type Plan, pack, smallestCharge } from './catalogue.ts';
+import { type Discount, freePlan, type Pack, type Plan, smallestCharge } from './catalogue.ts';
 import { boundary, calendarStart, dayAnchor, dayMs, intervalAt } from './oracle-arithmetic.ts';
 import { byProgram, endAttempt, takeAttempt } from './oracle-attempts.ts';
 import {
   feeLines,
   grantAwaited,
   issue,
-  leaveUnmade,
   noteEverPaid,
   order,
   pay,
@@ -19,6 +18,7 @@ import { carryOut, collect, conclude } from './oracle-collecting.ts';
 import { carryCredits, endSubscription, newSubscription, replaceFree, startFree } from './oracle-ending.ts';
 import { changeOwnTerms, hasOpenUsage } from './oracle-metering.ts';
 import { newPools } from './oracle-pools.ts';
+import { sellPacks } from './oracle-purchases.ts';
 import {
   askForThreshold,
   type Books,
@@ -44,9 +44,10 @@ import {
   type Terms,
   worthOf,
 } from './oracle-records.ts';
-import { holdingOf, subscriptionWith } from './oracle-subscription.ts';
+import { holdingOf } from './oracle-subscription.ts';
 import { takeBackLines } from './oracle-tax.ts';
 import { noteRefund } from './oracle-titles.ts';
+import { newRefills } from './oracle-top-ups.ts';
 import { grantPeriod } from './oracle-usage.ts';
 
 /** Requests of callers. Refused ones never get here. */
@@ -61,6 +62,7 @@ export function createCustomer(books: Books, name: string, taxedBy: Pick<Custome
     subscriptions: [],
     waiting: { credits: [] },
     pools: newPools(),
+    refills: newRefills(),
     limits: [],
     spends: [],
     reached: { limits: 0, thresholds: 0 },
@@ -238,20 +240,10 @@ export function buyPacks(
     return 'refused';
   const attempt = byProgram(customer);
   if (method !== null && !takeAttempt(books, attempt)) return 'refused';
-  const status = sellPacks(books, customer, quantity, method, of);
+  const status = sellPacks(books, customer, { quantity, method, of });
   if (status === 'void') return 'not_paid';
   if (method !== null) endAttempt(books, attempt, status === 'paid' ? 'paid' : 'passed');
   return 'made';
-}
-
-/** Returns the status of the invoice. */
-export function sellPacks(books: Books, customer: Customer, quantity: number, method: Method | null, of = pack) {
-  const account = subscriptionWith(books, { customer, plan: freePlan });
-  const lines = [{ kind: 'pack', amount: of.unitPrice * quantity, pack: of }] as const;
-  const invoice = issue(books, account, { reason: 'purchase', at: books.now, period: null, lines });
-  if (invoice !== null && method !== null) order(books, invoice, method);
-  carryOut(books);
-  return leaveUnmade(invoice) ? 'void' : (invoice?.status ?? 'paid');
 }
 
 /** A discount that leaves nothing to pay needs no payment method. */

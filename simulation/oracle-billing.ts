@@ -38,6 +38,7 @@ import {
 } from './oracle-records.ts';
 import { holdingOf } from './oracle-subscription.ts';
 import { discountsOfLines, rateOf, taxed } from './oracle-tax.ts';
+import { topUpPaid } from './oracle-top-ups.ts';
 import { grantChange, grantPeriod } from './oracle-usage.ts';
 
 /** Invoices, and the consequences of their payment. */
@@ -275,6 +276,7 @@ function settle(books: Books, invoice: Invoice, method: Method | null, change: O
   if (invoice.reason === 'purchase') {
     reach(books, 'pack paid', invoice.customer);
     grantPacks(books, invoice);
+    if (isTopUp(invoice)) topUpPaid(books, invoice.customer);
     takeBackPacks(books, invoice);
   }
   if (invoice.reason !== 'subscription_start' || invoice.period === null || isTerminal(subscription)) return;
@@ -320,6 +322,11 @@ function rollPacksOver(books: Books, of: Pack, credits: Credit[], earlier: reado
     give({ credits }, { issued, expiresAt, kind, priority, invoice, from: books.now });
     if (invoice !== null) reach(books, 'bought credits rolled over', invoice.customer);
   }
+}
+
+/** Whether an automatic top-up has asked for the purchase. */
+export function isTopUp({ lines }: Invoice): boolean {
+  return lines.some((line) => line.isTopUp === true);
 }
 
 /** Takes back the refunded share of what was bought, as far as it is neither used nor held. */

@@ -30,6 +30,7 @@ import {
   type Subscription,
   worthOfPlan,
 } from './oracle-records.ts';
+import { lookAtBalances, refillsAt, whileCreditsEnd } from './oracle-refills.ts';
 import { beginInterval, grantParts } from './oracle-rhythm.ts';
 import { noteFreeTime } from './oracle-titles.ts';
 import { givePausedBack, grantPeriod } from './oracle-usage.ts';
@@ -50,6 +51,7 @@ function dueAt(books: Books): number[] {
         renewalAt(each),
       ]),
       ...customer.invoices.map(attemptAt),
+      ...refillsAt(customer, books.now),
     ])
     .filter((at) => at !== null);
 }
@@ -85,7 +87,8 @@ export function nextDue(books: Books): number | null {
 export function moveTo(books: Books, target: number): void {
   for (let at = nextDue(books); at !== null && at <= target; at = nextDue(books)) {
     books.now = Math.max(books.now, at);
-    doDue(books);
+    whileCreditsEnd(books, () => doDue(books));
+    lookAtBalances(books);
   }
   books.now = target;
   letClaimsLast(books);

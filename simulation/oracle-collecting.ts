@@ -1,6 +1,6 @@
 import { retryDays, smallestCharge } from './catalogue.ts';
 import { dayMs } from './oracle-arithmetic.ts';
-import { methodOf, noteEverPaid, order, pay, takeBack, unitsOf } from './oracle-billing.ts';
+import { isTopUp, methodOf, noteEverPaid, order, pay, takeBack, unitsOf } from './oracle-billing.ts';
 import { endSubscription, replaceFree } from './oracle-ending.ts';
 import {
   type Books,
@@ -17,6 +17,7 @@ import {
   type Subscription,
 } from './oracle-records.ts';
 import { finalizeTogether } from './oracle-reviews.ts';
+import { topUpFailed } from './oracle-top-ups.ts';
 
 /** Collection of payments, and the consequences of failures. */
 
@@ -85,6 +86,7 @@ export function fail(
   if (reason === 'purchase' && !isOnRequest) reach(books, 'pack not paid', invoice.customer);
   if (!isOnRequest && ((reason === 'adjustment' && !isDunned(invoice)) || reason === 'purchase'))
     takeBack(books, invoice);
+  if (isTopUp(invoice) && invoice.status === 'void') topUpFailed(books, invoice.customer);
   if (!isDunned(invoice)) return;
   if (invoice.parts !== undefined) {
     // No subscription takes back what others owe with it.

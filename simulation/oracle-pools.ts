@@ -3,8 +3,10 @@ import { type PoolGrants, type PoolRate, pools, poolText, rateOf } from './catal
 import { meterSlug, type Properties, type UsagePrice } from './catalogue-usage.ts';
 import { least, most, total } from './oracle-arithmetic.ts';
 import { draw, hasEnded, liveCredits } from './oracle-credits.ts';
+import { costOfMore, isDrawable, noteDraw } from './oracle-draws.ts';
 import { heldOf, statusAt } from './oracle-holds.ts';
 import { type Drawn, isLimitedIn } from './oracle-limits.ts';
+import { nothing, type Used } from './oracle-pricing.ts';
 import {
   type Books,
   type Credit,
@@ -14,6 +16,7 @@ import {
   reach,
   type Subscription,
 } from './oracle-records.ts';
+import { noteFall } from './oracle-top-ups.ts';
 
 /** Credit pools: accounts of a customer, from which the usage of all its subscriptions draws. */
 
@@ -22,7 +25,7 @@ export function newPools(): PoolAccount[] {
   return pools.map(({ slug }) => ({ slug, credits: [] }));
 }
 
-function poolOf({ pools: all }: Customer, wanted: string): PoolAccount {
+export function poolOf({ pools: all }: Customer, wanted: string): PoolAccount {
   const pool = all.find(({ slug }) => slug === wanted);
   if (pool === undefined) throw new Error(`there is no pool ${wanted}`);
   return pool;
@@ -62,7 +65,14 @@ function planIn(plan: Plan, slug: string): Plan {
 export function endInPools(books: Books, subscription: Subscription): void {
   const credits = [...subscription.inPools.values()].flatMap((each) => each.credits);
   if (credits.some(({ left }) => left > 0n)) reach(books, 'credits of a pool ended with a plan', subscription.customer);
+  for (const [slug, own] of subscription.inPools)
+    endIn(books, subscription.customer, poolOf(subscription.customer, slug), own.credits);
+}
+
+function endIn(books: Books, customer: Customer, account: PoolAccount, credits: readonly Credit[]): void {
+  const before = balanceIn(books, customer, account);
   for (const credit of credits) credit.left = 0n;
+  noteFall(books, customer, account, before, balanceIn(books, customer, account));
 }
 
 /** The usable amount, not held; negative: overage that nobody has paid. */
@@ -96,39 +106,6 @@ export function balanceIn(books: Books, customer: Customer, account: PoolAccount
   return total(liveCredits(books, account), ({ left }) => left) - heldIn(books, customer, account);
 }
 
-/** The pool that may pay for usage, and how many of the units it can pay for: whole ones. Null: no pool has a rate for it. */
-export function payable(books: Books, customer: Customer, meter: string, properties: Properties, units: bigint) {
-  const rate = rateOf(meter, properties);
-  if (rate === null) return null;
-  const account = poolOf(customer, rate.pool);
-  const balance = balanceIn(books, customer, account);
-  return { account, cost: rate.cost, units: balance <= 0n ? 0n : least(units, balance / rate.cost) };
-}
-
-/** The part of a use that these units draw from the pool with a rate for it; null: none has. */
-export function drawnFor(meter: string, properties: Properties, units: bigint): Drawn | null {
-  const rate = rateOf(meter, properties);
-  return rate === null ? null : { pool: rate.pool, amount: units * rate.cost };
-}
-
-/** More units than anybody uses at once. */
-export const mostOfPool = 20_000n;
-
-/** The units for which a pool pays, where credits and it cover all of them. Null: they do not. */
-export function pooledShare(
-  books: Books,
-  subscription: Subscription,
-  properties: Properties,
-  amount: number,
-): number | null {
-  if (amount <= balance(books, subscription)) return 0;
-  const uncovered = most(0n, BigInt(amount) - freeOf(books, subscription));
-  const paid = payable(books, subscription.customer, meterSlug, properties, uncovered);
-  // A pool that cannot pay for one unit is the same as none.
-  if (payable(books, subscription.customer, meterSlug, properties, 1n)?.units !== 1n) return null;
-  return paid?.units === uncovered ? Number(uncovered) : null;
-}
-
 /** Usage of a meter that credits and pools may pay for. */
 export interface Payable {
   readonly subscription: Subscription;
@@ -136,48 +113,142 @@ export interface Payable {
   readonly price: UsagePrice;
   readonly properties: Properties;
   readonly units: bigint;
+  /** At a price with an amount for each event. Absent: 0. */
+  readonly events?: bigint;
+  readonly own?: bigint;
+}
+
+/** The pool that may pay for usage: the one with the best rate for it, else the one that draws at the price. */
+interface Payer {
+  readonly account: PoolAccount;
+  /** Null: at the price. */
+  readonly rate: PoolRate | null;
+  /** The smallest units that so many units cost. Null: it pays for none at this price. */
+  readonly costOf: ((units: bigint) => bigint) | null;
+  /** Whether it pays for all of the units or for none. */
+  readonly isWhole: boolean;
+}
+
+function payerOf(use: Payable): Payer | null {
+  const { subscription, meter, price, properties } = use;
+  const known = rateOf(meter, properties);
+  const atPrice = pools.find(({ drawAtPrice }) => drawAtPrice);
+  if (known !== null) {
+    const { rate, pool, cost } = known;
+    return { account: poolOf(subscription.customer, pool), rate, costOf: (units) => units * cost, isWhole: false };
+  }
+  if (atPrice === undefined) return null;
+  const account = poolOf(subscription.customer, atPrice.slug);
+  const costOf = (units: bigint) => costOfMore(subscription, price, usedOf(use, units));
+  const isWhole = (use.events ?? 0n) > 0n;
+  return { account, rate: null, costOf: isDrawable(subscription, price) ? costOf : null, isWhole };
+}
+
+export function usedOf({ events = 0n, own = 0n }: Payable, units: bigint): Used {
+  return { ...nothing, units, events, own };
+}
+
+/** The units of a use that its pool pays for: whole ones, as many as its balance pays. */
+export function unitsPaid(books: Books, use: Payable): bigint {
+  const payer = payerOf(use);
+  if (payer === null || payer.costOf === null) return 0n;
+  const { account, costOf, isWhole } = payer;
+  const balance = most(0n, balanceIn(books, use.subscription.customer, account));
+  if (costOf(use.units) <= balance) return use.units;
+  let [paid, tooMany] = [0n, isWhole ? 0n : use.units];
+  while (tooMany - paid > 1n) {
+    const middle = (paid + tooMany) / 2n;
+    if (costOf(middle) <= balance) paid = middle;
+    else tooMany = middle;
+  }
+  return paid;
+}
+
+/** The part of a use that these units draw from the pool that may pay for it; null: none may. */
+export function drawnFor(use: Payable, units: bigint): Drawn | null {
+  const payer = payerOf(use);
+  if (payer === null) return null;
+  return { pool: payer.account.slug, amount: units === 0n || payer.costOf === null ? 0n : payer.costOf(units) };
+}
+
+/** More units than anybody uses at once. */
+export const mostOfPool = 20_000n;
+
+/** The units for which a pool pays, where credits and it cover all of them. Null: they do not. */
+export function pooledShare(books: Books, use: Payable): bigint | null {
+  const { subscription, meter, units } = use;
+  const isOfCalls = meter === meterSlug;
+  if (isOfCalls && units <= BigInt(balance(books, subscription))) return 0n;
+  const uncovered = isOfCalls ? most(0n, units - freeOf(books, subscription)) : units;
+  // A pool that cannot pay for one unit is the same as none.
+  if (unitsPaid(books, { ...use, units: 1n }) === 0n) return null;
+  return unitsPaid(books, { ...use, units: uncovered }) === uncovered ? uncovered : null;
+}
+
+/** The part of a use for which a pool has paid. */
+export interface Paid {
+  readonly units: bigint;
+  /** Null: no pool may pay for it. */
+  readonly drawn: Drawn | null;
 }
 
 /**
  * Lets pools pay for the usage of a request, in its order, as far as the credits of the meter leave it. Usage at one price
- * and rate comes with the first of it, unless other usage of the meter is between them, or a limit counts the pool.
- * Returns what is paid of each.
+ * and rate comes with the first of it, unless other usage of the meter is between them. Usage is alone where a limit counts
+ * the pool, or where it draws at a price with an amount for each event. Returns what is paid of each.
  */
-export function payByPools(books: Books, all: readonly Payable[]): bigint[] {
-  const paid = all.map(() => 0n);
-  const parts: { readonly first: Payable; readonly rate: PoolRate | null; readonly places: number[] }[] = [];
+export function payByPools(books: Books, all: readonly Payable[]): Paid[] {
+  const paid: Paid[] = all.map(() => ({ units: 0n, drawn: null }));
+  const parts: { readonly first: Payable; readonly payer: Payer | null; readonly places: number[] }[] = [];
   for (const [place, use] of all.entries()) {
-    const { rate = null, pool = '' } = rateOf(use.meter, use.properties) ?? {};
-    const isAlone = isLimitedIn(use.subscription.customer, use.subscription, pool);
-    const last = parts.findLast(({ first }) => first.subscription === use.subscription && first.meter === use.meter);
-    if (!isAlone && last?.first.price === use.price && last.rate === rate) last.places.push(place);
-    else parts.push({ first: use, rate, places: [place] });
+    const payer = payerOf(use);
+    const { subscription } = use;
+    const isLimited = isLimitedIn(subscription.customer, subscription, payer?.account.slug ?? '');
+    const isAlone = isLimited || (payer?.rate === null && payer.isWhole);
+    const last = parts.findLast(({ first }) => first.subscription === subscription && first.meter === use.meter);
+    const isSame = last?.first.price === use.price && last.payer?.rate === payer?.rate;
+    if (!isAlone && last !== undefined && isSame) last.places.push(place);
+    else parts.push({ first: use, payer, places: [place] });
   }
   const free = new Map<Subscription, bigint>();
   for (const { first, places } of parts) {
-    const { subscription, meter, properties } = first;
+    const { subscription, meter } = first;
     let left = total(places, (place) => all[place]?.units ?? 0n);
     if (meter === meterSlug) {
       const before = free.get(subscription) ?? freeOf(books, subscription);
       free.set(subscription, before - least(before, left));
       left -= least(before, left);
     }
-    let pooled = payByPool(books, subscription.customer, meter, properties, left);
+    const drawn = payByPool(books, { ...first, units: left });
+    let [pooled, amount] = [drawn.units, drawn.amount];
     for (const place of places) {
-      paid[place] = least(pooled, all[place]?.units ?? 0n);
-      pooled -= paid[place];
+      const units = least(pooled, all[place]?.units ?? 0n);
+      // Nothing counts the shares of a part.
+      const share = pooled === 0n ? 0n : (amount * units) / pooled;
+      paid[place] = { units, drawn: drawn.pool === null ? null : { pool: drawn.pool, amount: share } };
+      pooled -= units;
+      amount -= share;
     }
   }
   return paid;
 }
 
-/** Lets a pool pay for as many of the units as it can: returns how many. */
-function payByPool(books: Books, customer: Customer, meter: string, properties: Properties, units: bigint): bigint {
-  const paid = payable(books, customer, meter, properties, units);
-  if (paid === null || paid.units === 0n) return 0n;
-  draw(books, paid.account, paid.units * paid.cost);
-  reach(books, `use paid by a pool${paid.units < units ? ' in part' : ''}`, customer);
-  return paid.units;
+/** Lets a pool pay for as many of the units as it can. */
+function payByPool(books: Books, use: Payable) {
+  const payer = payerOf(use);
+  const units = unitsPaid(books, use);
+  if (payer === null || payer.costOf === null || units === 0n)
+    return { pool: payer?.account.slug ?? null, units: 0n, amount: 0n };
+  const { subscription, price } = use;
+  const { customer } = subscription;
+  const amount = payer.costOf(units);
+  const before = balanceIn(books, customer, payer.account);
+  draw(books, payer.account, amount);
+  noteFall(books, customer, payer.account, before, before - amount);
+  if (payer.rate === null) noteDraw(subscription, price, usedOf(use, units));
+  const how = payer.rate === null ? ' at the price' : '';
+  reach(books, `use paid by a pool${how}${units < use.units ? ' in part' : ''}`, customer);
+  return { pool: payer.account.slug, units, amount };
 }
 
 /** The credits of a pool as its customer sees them. */

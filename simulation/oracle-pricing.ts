@@ -36,8 +36,14 @@ export function decimalOf(exact: bigint): string {
 }
 
 /** In minor units. */
-export function costOf(terms: Terms, { units, per, events, own }: Used): number {
-  if (!('pricing' in terms)) return rounded(BigInt(terms.unitPrice) * units, BigInt(terms.units) * per);
+export function costOf(terms: Terms, used: Used): number {
+  const { amount, of } = exactCostOf(terms, used);
+  return rounded(amount, of);
+}
+
+/** In minor units, as a fraction. */
+export function exactCostOf(terms: Terms, { units, per, events, own }: Used): { amount: bigint; of: bigint } {
+  if (!('pricing' in terms)) return { amount: BigInt(terms.unitPrice) * units, of: BigInt(terms.units) * per };
   const { pricing } = terms;
   const { freeUnits = 0, minimumAmount, maximumAmount, fixedAmountPerEvent = '0' } = pricing;
   const rest = units - BigInt(freeUnits) * per;
@@ -65,7 +71,7 @@ export function costOf(terms: Terms, { units, per, events, own }: Used): number 
   if (cost < least) cost = least;
   const most = maximumAmount === undefined ? cost : exactOf(maximumAmount) * fixed;
   if (cost > most) cost = most;
-  return rounded(cost, one * fixed);
+  return { amount: cost, of: one * fixed };
 }
 
 /** By tiers, each for the units within it, or the tier of the last unit for all of them. `upTo` is inclusive. */

@@ -1,7 +1,9 @@
 import { addOn, type Discount, type Pack, type Place, type Plan } from './catalogue.ts';
 import type { Terms as CostTerms, UsagePrice } from './catalogue-usage.ts';
+import type { PriceDraw } from './oracle-draws.ts';
 import type { Limit, Spend } from './oracle-limits.ts';
 import type { Measured, MeterAccount, Metered, MeteredLine, OwnTerms, Users } from './oracle-records-usage.ts';
+import type { Refills } from './oracle-top-ups.ts';
 
 /** The oracle's records. Money in minor units, instants in epoch milliseconds. */
 
@@ -36,6 +38,7 @@ export interface Customer {
   /** Credits that were granted by hand while no subscription could hold them. */
   readonly waiting: { readonly credits: Credit[] };
   readonly pools: readonly PoolAccount[];
+  readonly refills: Refills;
   limits: Limit[];
   /** All that spend limits may count. */
   readonly spends: Spend[];
@@ -270,6 +273,8 @@ export interface Subscription {
   readonly metered: Map<string, Metered>;
   /** The accounts of meters without credits, by slug. */
   readonly meters: Map<string, MeterAccount>;
+  /** The usage that a pool paid for at prices, by price and usage period. */
+  readonly draws: Map<string, PriceDraw>;
   /** Measured usage, by the slug of its meter. */
   readonly measured: Map<string, Measured>;
   /** The limit that was added by hand, in place of that of the plan; null: none. */
@@ -315,6 +320,8 @@ export interface Line {
   /** It bears no tax. */
   readonly isUntaxed?: boolean;
   readonly pack?: Pack;
+  /** Whether an automatic top-up has asked for the pack. False when absent. */
+  readonly isTopUp?: boolean;
   /** The discount of usage that has become cheaper, which it does not pay back. None when absent. */
   readonly takenBack?: number;
 }

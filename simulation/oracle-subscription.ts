@@ -44,6 +44,7 @@ export function subscriptionWith(books: Books, beginning: Beginning): Subscripti
     ownTerms: new Map(),
     metered: new Map(),
     meters: new Map(),
+    draws: new Map(),
     measured: new Map(),
     interimDone: Number.NEGATIVE_INFINITY,
     claims: new Set(),

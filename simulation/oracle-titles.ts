@@ -58,8 +58,9 @@ function paidTitle(subscription: Subscription): number {
   const invoices = invoicesOf(subscription);
   const begun = invoices.filter((invoice) => isForPeriod(invoice) && isBegun(subscription, invoice));
   // A plan that is billed at the end has no invoice at the start of its period, and a change within it may have one.
-  const changes = invoices.filter(({ reason, period, status }, index) => {
-    const isFirst = invoices.findIndex((each) => each.period === period) === index;
+  const ofPlan = invoices.filter((each) => isForPeriod(each) || each.reason === 'adjustment');
+  const changes = ofPlan.filter(({ reason, period, status }, index) => {
+    const isFirst = ofPlan.findIndex((each) => each.period === period) === index;
     return reason === 'adjustment' && isFirst && settled.includes(status);
   });
   const billed = [...begun, ...changes];

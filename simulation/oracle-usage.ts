@@ -1,10 +1,11 @@
+import { rateOf } from './catalogue-pools.ts';
 import { isMeasured, type Meter, meterSlug, type Properties, type UsagePrice, usersSlug } from './catalogue-usage.ts';
 import { least, most, nearest, shareOfUnits, total } from './oracle-arithmetic.ts';
 import { creditLine, draw, give, hasEnded, liveCredits, unitsIn, withhold } from './oracle-credits.ts';
 import { heldOf } from './oracle-holds.ts';
-import { count, type Spend, spendOf } from './oracle-limits.ts';
+import { count, type Drawn, type Spend, spendOf } from './oracle-limits.ts';
 import { meter, noteLate } from './oracle-metering.ts';
-import { accountsOf, balance, beside, drawnFor, type Payable, payByPools } from './oracle-pools.ts';
+import { accountsOf, balance, beside, drawnFor, type Paid, type Payable, payByPools, usedOf } from './oracle-pools.ts';
 import { nothing } from './oracle-pricing.ts';
 import {
   askForThreshold,
@@ -193,8 +194,9 @@ export function use(books: Books, uses: readonly Use[], isChecked = false): void
   for (const { subscription, price, amount, date } of fresh)
     if (isLate(subscription, date)) noteLate(subscription, price, { ...nothing, units: BigInt(amount) });
   const paid = payByPools(books, fresh.map(payableOf));
-  for (const [index, each] of fresh.entries()) count(books, spendOfUse(books, each, paid[index] ?? 0n), isChecked);
-  const rests = fresh.map((each, index) => ({ ...each, pooled: Number(paid[index]) }));
+  for (const [index, each] of fresh.entries())
+    count(books, spendOfUse(books, each, paid[index]?.units ?? 0n), isChecked);
+  const rests = fresh.map((each, index) => ({ ...each, pooled: Number(paid[index]?.units ?? 0n) }));
   for (const ofSubscription of Map.groupBy(rests, ({ subscription }) => subscription).values())
     for (const [price, each] of Map.groupBy(ofSubscription, (one) => one.price)) {
       const [first] = each;
@@ -205,22 +207,23 @@ export function use(books: Books, uses: readonly Use[], isChecked = false): void
 
 /** `pooled`: the units for which a pool pays. */
 export function spendOfUse(books: Books, use: UseOfCalls, pooled: bigint): Spend {
-  const { subscription, price, label, properties, amount } = use;
-  const drawn = drawnFor(meterSlug, properties, pooled);
+  const { subscription, price, label, amount } = use;
+  const drawn = drawnFor(payableOf(use), pooled);
   return spendOf(books, subscription, { meter: meterSlug, price, label, drawn, units: BigInt(amount) });
 }
 
 /** Records what a hold was used for, at the rate of events without properties. */
 export function useHeld(books: Books, { subscription, price, label }: Hold, amount: number): void {
   const use = { subscription, price, label, amount, properties: {} };
-  const [pooled = 0n] = payByPools(books, [payableOf(use)]);
+  const [paid] = payByPools(books, [payableOf(use)]);
+  const pooled = paid?.units ?? 0n;
   if (amount > 0) count(books, spendOfUse(books, use, pooled));
   cover(books, subscription, price, amount, Number(pooled));
 }
 
 type UseOfCalls = Pick<Use, 'subscription' | 'price' | 'label' | 'amount' | 'properties'>;
 
-function payableOf({ subscription, price, properties, amount }: UseOfCalls): Payable {
+export function payableOf({ subscription, price, properties, amount }: UseOfCalls): Payable {
   return { subscription, meter: meterSlug, price, properties, units: BigInt(amount) };
 }
 
@@ -243,8 +246,11 @@ function isLate({ period }: Subscription, date: number | null): boolean {
   return date !== null && period !== null && date < period.start;
 }
 
-/** Records events of a request, each once: returns the new ones. Units that are measured later count here for nothing. */
-export function recordOthers(books: Books, events: readonly Other[]): Other[] {
+/**
+ * Records events of a request, each once: returns the new ones. Units that are measured later count here for nothing.
+ * `isChecked`: they had to fit into limits.
+ */
+export function recordOthers(books: Books, events: readonly Other[], isChecked = false): Other[] {
   const fresh = events.filter(({ subscription, meter: of, transactionId, units, told }) => {
     const account = subscription.meters.get(of.slug) ?? { events: new Map(), used: 0, settled: 0, pooled: 0 };
     subscription.meters.set(of.slug, account);
@@ -253,29 +259,39 @@ export function recordOthers(books: Books, events: readonly Other[]): Other[] {
     return true;
   });
   const counted = fresh.filter((each) => !isMeasured(each.meter));
-  const paid = payByPools(
-    books,
-    counted.map((each) => ({ ...each, meter: each.meter.slug, units: BigInt(each.units) })),
-  );
-  for (const [index, each] of counted.entries()) countOther(books, each, paid[index] ?? 0n);
+  const paid = payByPools(books, counted.map(payableOfOther));
+  for (const [index, each] of counted.entries()) countOther(books, each, paid[index], isChecked);
   return fresh;
 }
 
 /** Events are counted where the price has an amount for each, or none of its own. */
-function countOther(books: Books, other: Other, pooled: bigint): void {
-  const { subscription, meter: of, units, price, own, properties, label, date } = other;
+export function payableOfOther({ subscription, meter: { slug }, price, units, own, properties }: Other): Payable {
+  const pricing = 'pricing' in price.terms ? price.terms.pricing : null;
+  const countsEvents = pricing?.fixedAmountPerEvent !== undefined || pricing?.model === 'dynamic';
+  const use = { subscription, meter: slug, price, properties, units: BigInt(units) };
+  return { ...use, events: countsEvents ? 1n : 0n, own };
+}
+
+function countOther(books: Books, other: Other, paid: Paid = { units: 0n, drawn: null }, isChecked = false): void {
+  const { subscription, meter: of, units, price, properties, date } = other;
   const account = subscription.meters.get(of.slug);
   if (account === undefined) return;
   account.used += units;
-  account.pooled += Number(pooled);
+  account.pooled += Number(paid.units);
   askForThreshold(books, subscription);
-  const pricing = 'pricing' in price.terms ? price.terms.pricing : null;
-  const countsEvents = pricing?.fixedAmountPerEvent !== undefined || pricing?.model === 'dynamic';
-  const used = { units: BigInt(units), per: 1n, events: countsEvents ? 1n : 0n, own };
-  const drawn = drawnFor(of.slug, properties, pooled);
-  count(books, spendOf(books, subscription, { ...used, meter: of.slug, price, label, drawn }));
+  const used = usedOf(payableOfOther(other), BigInt(units));
+  count(books, spendOfOther(books, other, paid.drawn), isChecked);
   if (isLate(subscription, date)) noteLate(subscription, price, used);
-  meter(subscription, price, { ...used, units: used.units - pooled });
+  // A pool that pays at the price pays for the event too.
+  const isAtPrice = paid.units > 0n && rateOf(of.slug, properties) === null;
+  const left = { ...used, units: used.units - paid.units };
+  meter(subscription, price, isAtPrice ? { ...left, events: 0n, own: 0n } : left);
+}
+
+export function spendOfOther(books: Books, other: Other, drawn: Drawn | null): Spend {
+  const { subscription, meter: of, units, price, label } = other;
+  const used = usedOf(payableOfOther(other), BigInt(units));
+  return spendOf(books, subscription, { ...used, meter: of.slug, price, label, drawn });
 }
 
 /** Covers usage with credits, as far as they go, but for the part that a pool has paid for. */

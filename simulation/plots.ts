@@ -1,5 +1,5 @@
 import type { Plan } from './catalogue.ts';
-import { drawsFromPools, limitsUse } from './plots-pools.ts';
+import { drawsFromPools, limitsUse, refillsItself } from './plots-pools.ts';
 import type { Random } from './random.ts';
 import {
   begins,
@@ -558,6 +558,7 @@ const plots: readonly ((random: Random) => Plot)[] = [
   () => comesAndGoes,
   () => drawsFromPools,
   () => limitsUse,
+  () => refillsItself,
   () => usesBetweenRenewals,
   () => paysAtTheEnd,
   () => getsCreditsOften,

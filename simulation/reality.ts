@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import type { Database } from '../src/database/database.ts';
 import { addOn } from './catalogue.ts';
 import { meterSlug, usersSlug } from './catalogue-usage.ts';
-import { dayMs } from './oracle-arithmetic.ts';
+import { calendarStart, dayMs } from './oracle-arithmetic.ts';
 
 /** Each record as a line of text with its relevant fields, grouped by name. */
 export type Picture = ReadonlyMap<string, readonly string[]>;
@@ -36,6 +36,7 @@ export async function readReality(owner: Database, now: number): Promise<readonl
         await usersLines(db),
         await holdLines(db, now),
         await limitLines(db),
+        await topUpLines(db, now),
         await attemptLines(db, now),
       ].flat();
     });
@@ -308,6 +309,22 @@ async function limitLines(db: Database): Promise<Told[]> {
       join ${remaining} c on c.environment_id = e.environment_id and c.id = e.object_id
      where e.type in ('spend_limit.reached', 'usage_threshold.reached')
      group by c.external_id`.execute(db);
+  return rows;
+}
+
+/** Automatic top-ups, and the cost of their purchases in the present month. */
+async function topUpLines(db: Database, now: number): Promise<Told[]> {
+  const month = calendarStart({ unit: 'month', count: 1 }, now);
+  const { rows } = await sql<Told>`
+    select c.external_id as name, json_build_object('topUp', p.slug, 'below', t.below::text, 'failures', t.failures,
+        'isStopped', t.stopped_at is not null, 'spent', coalesce((select sum(b.amount) from auto_top_up_purchases b
+           where b.environment_id = t.environment_id and b.customer_id = t.customer_id and b.status in ('open', 'paid')
+             and b.month_start = ${month}), 0),
+        'isOpen', exists (select from auto_top_up_purchases b
+           where b.environment_id = t.environment_id and b.customer_id = t.customer_id and b.status = 'open')) as line
+      from auto_top_ups t
+      join ${remaining} c on c.environment_id = t.environment_id and c.id = t.customer_id
+      join prices p on p.environment_id = t.environment_id and p.id = t.price_id`.execute(db);
   return rows;
 }
 

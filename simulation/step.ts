@@ -69,7 +69,7 @@ export interface Wish {
   /** A part of an amount, or all of it. */
   readonly isPart?: boolean;
   readonly isMuch?: boolean;
-  /** Whether a pack or a limit is of credits of a pool. */
+  /** Whether a pack, a limit or a use is of credits of a pool. */
   readonly isOfPool?: boolean;
   /** Whether the usage is of meters that are measured. */
   readonly isMeasured?: boolean;

@@ -200,6 +200,11 @@ const offers: readonly OwnTermsChange[] = [
   { slug: 'tokens', terms: { pricing: { model: 'per_unit', unitAmount: '0.1', minimumAmount: '20' } } },
   { slug: 'payments', terms: { pricing: { model: 'percentage', rate: '1', fixedAmountPerEvent: '10' } } },
   { slug: 'resale', terms: { pricing: { model: 'dynamic', maximumAmount: '100' } } },
+  { slug: 'compute', terms: { pricing: { model: 'per_unit', unitAmount: '1.7' } } },
+  {
+    slug: 'compute-large',
+    terms: { pricing: { model: 'package', packageSize: 10, packageAmount: '9', freeUnits: 5 } },
+  },
   { slug: 'storage', terms: { unitPrice: 5, units: 1000 } },
   { slug: 'machines', terms: { pricing: { model: 'per_unit', unitAmount: '120' } } },
   { slug: 'desks', terms: { unitPrice: 400, units: 1 } },

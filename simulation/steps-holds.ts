@@ -2,8 +2,9 @@ import { meterSlug, usagePrices } from './catalogue-usage.ts';
 import { dayMs, hourMs, minuteMs } from './oracle-arithmetic.ts';
 import { canEnd, close, closingOf, holdLine } from './oracle-holds.ts';
 import { fits, spendOf } from './oracle-limits.ts';
-import { balance, drawnFor, mostOfPool, payable, pooledShare } from './oracle-pools.ts';
+import { balance, balanceIn, drawnFor, mostOfPool, pooledShare, unitsPaid } from './oracle-pools.ts';
 import { type Books, type Hold, hasAccess, isCurrent, reach } from './oracle-records.ts';
+import { noteFall } from './oracle-top-ups.ts';
 import { useHeld } from './oracle-usage.ts';
 import type { Random } from './random.ts';
 import { allSubscriptions, type Draw, nameOf } from './step.ts';
@@ -18,19 +19,21 @@ export const takeHold: Draw = ({ random, books }) => {
   const subscription = random.pick(usable.length > 0 && random.chance(0.85) ? usable : subscriptions);
   if (subscription === undefined) return null;
   const left = balance(books, subscription);
-  const paid = payable(books, subscription.customer, meterSlug, {}, mostOfPool);
-  const inAll = Math.max(left, 0) + (random.chance(0.4) ? Number(paid?.units ?? 0n) : 0);
+  const withoutWhere = callsPrices.filter(({ where }) => where === undefined);
+  const price = random.pick(random.chance(0.9) ? withoutWhere : callsPrices);
+  if (price === undefined) return null;
+  const use = { subscription, meter: meterSlug, price, properties: {} };
+  const paid = unitsPaid(books, { ...use, units: mostOfPool });
+  const inAll = Math.max(left, 0) + (random.chance(0.4) ? Number(paid) : 0);
   const amount =
     inAll > 0 && random.chance(0.85) ? random.between(1, inAll) : Math.max(1, inAll + random.between(0, 20));
   const expiresAt = books.now + lengthOf(random);
-  const withoutWhere = callsPrices.filter(({ where }) => where === undefined);
-  const pooled = pooledShare(books, subscription, {}, amount);
-  const price = random.pick(random.chance(0.9) ? withoutWhere : callsPrices);
-  if (price === undefined) return null;
+  const held = { ...use, units: BigInt(amount) };
+  const pooled = pooledShare(books, held);
   const namesMeter = random.chance(0.05);
   const label = drawLabel(random);
   return {
-    text: `holds ${amount} of ${left} and ${paid?.units} of a pool on ${nameOf(subscription)} until ${new Date(expiresAt).toISOString()}`,
+    text: `holds ${amount} of ${left} and ${paid} of a pool on ${nameOf(subscription)} until ${new Date(expiresAt).toISOString()}`,
     customer: subscription.customer,
     ask: async (records) => {
       const subscriptionId = await records.subscription(subscription);
@@ -51,21 +54,27 @@ export const takeHold: Draw = ({ random, books }) => {
     apply: () => {
       if (namesMeter || price.where !== undefined || !hasAccess(books, subscription)) return 'refused';
       if (!canEnd(books, expiresAt) || pooled === null) return 'refused';
-      const drawn = drawnFor(meterSlug, {}, BigInt(pooled));
+      const drawn = drawnFor(held, pooled);
       const spend = { meter: meterSlug, price, label, drawn, units: BigInt(amount) };
       if (!fits(books, spendOf(books, subscription, spend))) {
         reach(books, 'hold refused by a limit', subscription.customer);
         return 'refused';
       }
-      if (pooled > 0) reach(books, 'hold of a pool', subscription.customer);
-      subscription.customer.holds.push({
+      if (pooled > 0n) reach(books, 'hold of a pool', subscription.customer);
+      const { customer } = subscription;
+      const account = customer.pools.find(({ slug }) => pooled > 0n && slug === drawn?.pool) ?? null;
+      if (account !== null) {
+        const before = balanceIn(books, customer, account);
+        noteFall(books, customer, account, before, before - (drawn?.amount ?? 0n));
+      }
+      customer.holds.push({
         subscription,
         price,
         label,
         amount,
-        pooled,
-        pool: pooled === 0 ? null : (paid?.account ?? null),
-        poolAmount: BigInt(pooled) * (paid?.cost ?? 0n),
+        pooled: Number(pooled),
+        pool: account,
+        poolAmount: drawn?.amount ?? 0n,
         expiresAt,
         status: 'open',
         settled: null,

@@ -15,12 +15,12 @@ const periods = ['day', 'week', 'month', 'billing_period'] as const;
 const metersOfLimits = [null, null, meterSlug, meterSlug, 'tokens', 'answers', 'payments', 'resale', 'users'] as const;
 
 /** Some limits of a pool are as small as one use, and some as large as the credits of a plan. */
-function drawLimitOfPool(random: Random, setBy: LimitTerms['setBy']): LimitTerms {
+function drawLimitOfPool(random: Random, setBy: LimitTerms['setBy'], pool = random.pick(pools)): LimitTerms {
   const text = random.pick(['0.000000000003', '0.07', '0.333333333333', '1', '2.5', '6', '15']) ?? '1';
   return {
     setBy,
     meter: null,
-    pool: random.pick(pools)?.slug ?? null,
+    pool: pool?.slug ?? null,
     label: random.chance(0.3) ? drawLabel(random) : null,
     period: random.pick(periods) ?? 'day',
     unit: 'units',
@@ -62,7 +62,7 @@ function partOf({ pool, amount }: Amount, percent: number): bigint {
 export const limitSpending: Draw = ({ random, books, customers, wish }) => {
   const customer = random.pick(customers);
   if (customer === undefined) return null;
-  const setBy = random.chance(0.6) ? 'seller' : 'customer';
+  const setBy = wish.isOfPool || random.chance(0.6) ? 'seller' : 'customer';
   // Some stay as they are or with another amount.
   const kept = customer.limits
     .filter((each) => random.chance(0.6) && (each.setBy === setBy || random.chance(0.3)))
@@ -80,9 +80,10 @@ export const limitSpending: Draw = ({ random, books, customers, wish }) => {
         action: random.chance(0.8) ? action : 'block',
       };
     });
-  const added = Array.from({ length: wish.isOfPool ? 2 : random.below(3) }, () =>
-    drawLimit(random, setBy, wish.isOfPool),
-  );
+  const ofPools = pools.map((pool): LimitTerms => {
+    return { ...drawLimitOfPool(random, setBy, pool), label: null, action: 'block' };
+  });
+  const added = wish.isOfPool ? ofPools : Array.from({ length: random.below(3) }, () => drawLimit(random, setBy));
   const limits = [...new Map([...kept, ...added].map((each) => [keyOfLimit(each), each])).values()];
   const texts = limits.map((each) => `${shown(each)} ${keyOfLimit(each)} ${each.action}`);
   return {

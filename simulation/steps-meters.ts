@@ -1,10 +1,12 @@
 import { answerName, isMatch, isMeasured, type Meter, meters, type Properties, priceFor } from './catalogue-usage.ts';
 import { dayMs } from './oracle-arithmetic.ts';
+import { fits } from './oracle-limits.ts';
 import { recordMeasured } from './oracle-measured.ts';
+import { drawnFor, pooledShare } from './oracle-pools.ts';
 import { exactOf } from './oracle-pricing.ts';
-import { type Books, isCurrent, isTerminal, reach, type Subscription } from './oracle-records.ts';
+import { type Books, hasAccess, isCurrent, isTerminal, reach, type Subscription } from './oracle-records.ts';
 import type { MeterAccount } from './oracle-records-usage.ts';
-import { type Other, recordOthers as recordAll } from './oracle-usage.ts';
+import { type Other, payableOfOther, recordOthers as recordAll, spendOfOther } from './oracle-usage.ts';
 import type { Random } from './random.ts';
 import { allSubscriptions, type Draw, nameOf } from './step.ts';
 import { drawLabel } from './steps-limits.ts';
@@ -32,7 +34,7 @@ const prices = ['0', '0.000000000001', '0.25', '19.99', '150'] as const;
 
 /** The meters on which it counts, with the units there; null: it is refused. */
 function partsOf({ kind, amount, properties, price, isConsumed }: Told): { meter: Meter; units: number }[] | null {
-  if ((kind === 'resale') !== (price !== null) || isConsumed) return null;
+  if ((kind === 'resale') !== (price !== null) || (isConsumed && !consumable.includes(kind))) return null;
   const [named] = meters.filter(({ slug }) => slug === kind);
   if (named !== undefined) return isAllowed(named, amount) ? [{ meter: named, units: amount }] : null;
   if (properties.tokens === undefined) return null;
@@ -49,6 +51,8 @@ function isAllowed(meter: Meter, amount: number): boolean {
 
 type Drawn = Pick<Told, 'kind' | 'amount' | 'properties' | 'price' | 'date' | 'isConsumed'>;
 
+/** The meters of which an event may ask for the units first. */
+const consumable: readonly string[] = ['payments', 'resale', 'compute'];
 const measuredMeters = meters.filter((meter) => isMeasured(meter) && meter.eventName === undefined);
 
 /** An event of a measured meter, often a late one. No two of them have the same date, because only that orders them. */
@@ -75,11 +79,15 @@ function drawTold(random: Random, books: Books, onlyMeasured: boolean): Drawn {
 }
 
 function drawCounted(random: Random): Pick<Told, 'kind' | 'amount' | 'properties' | 'price'> {
-  const kind = random.pick(['answer', 'answer', 'payments', 'resale'] as const) ?? 'answer';
+  const kind = random.pick(['answer', 'answer', 'payments', 'resale', 'compute', 'compute'] as const) ?? 'answer';
   const price = random.chance(0.97) === (kind === 'resale') ? (random.pick(prices) ?? null) : null;
-  if (kind === 'resale') return { kind, amount: random.between(1, 5), properties: {}, price };
+  const card = random.pick(['amex', 'visa']) ?? 'visa';
+  if (kind === 'resale') return { kind, amount: random.between(1, 5), properties: { card }, price };
+  if (kind === 'compute') {
+    const of = random.pick([{}, {}, { size: 'large' }, { size: 'huge' }, { size: 'huge', region: 'eu' }]) ?? {};
+    return { kind, amount: random.between(1, random.chance(0.3) ? 400 : 40), properties: of, price };
+  }
   if (kind === 'payments') {
-    const card = random.pick(['amex', 'visa']) ?? 'visa';
     return { kind, amount: random.between(1, random.chance(0.3) ? 40_000 : 900), properties: { card }, price };
   }
   const size = random.pick(['small', 'large', 'huge']) ?? 'small';
@@ -101,15 +109,15 @@ export const recordOthers: Draw = ({ random, books, customers, newName, wish }) 
     const any = drawTold(random, books, wish.isMeasured === true);
     const date = any.date ?? drawDate(random, books, subscription, wish.isLate === true);
     const drawn = measuredMeters.some(({ slug }) => slug === any.kind) ? any : { ...any, date };
-    const isConsumed = !isBulk && any.date !== null && random.chance(0.03);
     const fresh: Told = {
       subscription: ended ?? subscription,
       transactionId: newName('told'),
       ...drawn,
-      isConsumed,
       label: drawLabel(random),
     };
-    told.push(repeated ?? fresh);
+    const each = repeated ?? fresh;
+    const askedRate = consumable.includes(each.kind) ? 0.4 : each.kind === 'answer' ? 0 : 0.03;
+    told.push({ ...each, isConsumed: !isBulk && random.chance(askedRate) });
   }
   const texts = told.map(({ subscription, kind, amount, properties, price, date, isConsumed }) => {
     return `${isConsumed ? 'consuming ' : ''}${amount} ${kind} ${JSON.stringify(properties)}${price === null ? '' : ` for ${price}`}${date === null ? '' : ` of ${date}`} on ${nameOf(subscription)}`;
@@ -141,7 +149,9 @@ export const recordOthers: Draw = ({ random, books, customers, newName, wish }) 
       const others = parts.flatMap(({ each, parts: counted }) =>
         (counted ?? []).map(({ meter, units }) => otherOf(each, meter, units)),
       );
-      for (const { subscription, meter, date, units } of recordAll(books, others)) {
+      const isConsumed = told.some((each) => each.isConsumed);
+      if (isConsumed && others.some((other) => !isKnown(other) && !mayConsume(books, other))) return 'refused';
+      for (const { subscription, meter, date, units } of recordAll(books, others, isConsumed)) {
         if (!isMeasured(meter)) continue;
         const isPaused = subscription.status === 'paused';
         reach(books, `measured ${meter.slug}${isPaused ? ' in a pause' : ''}`, subscription.customer);
@@ -151,6 +161,21 @@ export const recordOthers: Draw = ({ random, books, customers, newName, wish }) 
     },
   };
 };
+
+function isKnown({ subscription, meter, transactionId }: Other): boolean {
+  return subscription.meters.get(meter.slug)?.events.has(transactionId) === true;
+}
+
+/** Whether a pool pays for all of it, and no limit refuses it. */
+function mayConsume(books: Books, other: Other): boolean {
+  const { subscription } = other;
+  const use = payableOfOther(other);
+  const pooled = pooledShare(books, use);
+  if (pooled === null || !hasAccess(books, subscription)) return false;
+  const isFitting = fits(books, spendOfOther(books, other, drawnFor(use, pooled)));
+  reach(books, isFitting ? 'other use consumed' : 'other use refused by a limit', subscription.customer);
+  return isFitting;
+}
 
 /** The part of an event that a meter counts. */
 function otherOf(told: Told, meter: Meter, units: number): Other {

@@ -1,8 +1,9 @@
 import { addOn, discounts, type Plan, pack, paidPlans, takesAddOns } from './catalogue.ts';
-import { attach, isChargedAtOnce, sellPacks, subscribe } from './oracle-actions.ts';
+import { attach, isChargedAtOnce, subscribe } from './oracle-actions.ts';
 import { type Attempt, type AttemptKind, endAttempt, isLimited, isLinkUsedUp, takeAttempt } from './oracle-attempts.ts';
 import { methodOf } from './oracle-billing.ts';
 import { changeNow } from './oracle-changes.ts';
+import { sellPacks } from './oracle-purchases.ts';
 import {
   type Books,
   type Customer,
@@ -127,7 +128,7 @@ export const testCards: Draw = ({ random, books, customers, newName }) => {
       attempt,
       () => {
         reach(books, 'pack paid after declined cards', customer);
-        sellPacks(books, customer, 1, attach(customer, method, false));
+        sellPacks(books, customer, { quantity: 1, method: attach(customer, method, false) });
         return 'paid';
       },
       statuses.declined,

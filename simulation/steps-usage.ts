@@ -1,6 +1,6 @@
 import { isMatch, meterSlug, type Properties, priceFor, type UsagePrice, usagePrices } from './catalogue-usage.ts';
 import { fits } from './oracle-limits.ts';
-import { balance, mostOfPool, payable, pooledShare } from './oracle-pools.ts';
+import { balance, mostOfPool, pooledShare, unitsPaid } from './oracle-pools.ts';
 import { type Customer, hasAccess, isCurrent, isTerminal, reach, type Subscription } from './oracle-records.ts';
 import { spendOfUse, use } from './oracle-usage.ts';
 import type { Random } from './random.ts';
@@ -164,11 +164,17 @@ export const consume: Draw = ({ random, books, customers, wish, newName }) => {
   if (subscription === undefined) return null;
   const left = balance(books, subscription);
   const rating = drawRating(random);
-  const paid = payable(books, subscription.customer, meterSlug, rating.properties, mostOfPool)?.units ?? 0n;
+  const { properties } = rating;
+  const price = priceFor(subscription.plan.rates, meterSlug, properties);
+  const payable = { subscription, meter: meterSlug, price, properties };
+  const paid = unitsPaid(books, { ...payable, units: mostOfPool });
   const inAll = Math.max(left, 0) + (random.chance(0.4) ? Number(paid) : 0);
   const some = inAll > 0 && random.chance(0.7) ? random.between(1, inAll) : Math.max(1, inAll + random.between(1, 50));
-  const amount = wish.isMuch ? Math.max(1, left) : some;
-  const repeated = !wish.isMuch && random.chance(0.15) ? pickKnown(random, subscription, []) : undefined;
+  // The credits of the meter come first.
+  const ofPool = Math.max(left, 0) + random.between(1, Math.max(1, Number(paid)));
+  const amount = wish.isMuch ? Math.max(1, left) : wish.isOfPool ? ofPool : some;
+  const repeated =
+    !wish.isMuch && !wish.isOfPool && random.chance(0.15) ? pickKnown(random, subscription, []) : undefined;
   const namesCustomer = mayNameCustomer(random, subscription);
   const consumed: Use = {
     subscription,
@@ -190,9 +196,9 @@ export const consume: Draw = ({ random, books, customers, wish, newName }) => {
       const known = rated([consumed]);
       if (known === null || !mayUse(consumed, [])) return 'refused';
       if (isRepeated(consumed)) return 'done';
-      const pooled = pooledShare(books, subscription, rating.properties, amount);
+      const pooled = pooledShare(books, { ...payable, units: BigInt(amount) });
       if (pooled === null || !hasAccess(books, subscription)) return 'refused';
-      if (known.some((each) => !fits(books, spendOfUse(books, each, BigInt(pooled))))) {
+      if (known.some((each) => !fits(books, spendOfUse(books, each, pooled)))) {
         reach(books, 'use refused by a limit', subscription.customer);
         return 'refused';
       }

@@ -36,6 +36,7 @@ import { bookNext, cancel, pauseIt, resumeIt, subscribeTo, takeCancelBack } from
 import { grantInPool, takePoolCreditBack } from './steps-pools.ts';
 import { askForQuote } from './steps-quotes.ts';
 import { changeConsolidation, changeReview, reviewDraft } from './steps-reviews.ts';
+import { setAutoTopUp } from './steps-top-ups.ts';
 import { consume, recordUsage } from './steps-usage.ts';
 import { grantUsers, tellUser } from './steps-users.ts';
 
@@ -75,6 +76,7 @@ const kinds = {
   grantInPool: { draw: grantInPool, weight: 6 },
   takePoolCreditBack: { draw: takePoolCreditBack, weight: 3 },
   limitSpending: { draw: limitSpending, weight: 9 },
+  setAutoTopUp: { draw: setAutoTopUp, weight: 7 },
   claimSeats: { draw: claimSeats, weight: 5 },
   releaseSeats: { draw: releaseSeats, weight: 3 },
   setLimit: { draw: setLimit, weight: 3 },
