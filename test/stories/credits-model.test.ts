@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { instant } from '../../src/kernel/calendar.ts';
 import {
+  type Account,
   CreditsOracle,
   dayMs,
   keyOfLimit,
@@ -10,7 +11,7 @@ import {
   lowBelow,
   type Pack,
   packs,
-  partsPerCredit,
+  partsOfUnit,
   type TopUp,
   type Use,
 } from '../support/credits-oracle.ts';
@@ -44,6 +45,7 @@ const setup = {
     ofPool('pack', 50, once),
     ofPool('weekly', 20, { ...eachWeek, rolloverMaximum: 8, rolloverPeriods: 1 }),
     credits('calls', 40, 'tokens', once),
+    { ...ofPool('prepaid', 80, once), creditPoolSlug: 'cash', amount: 2 },
   ],
   products: [
     plan('free', 0, ['free-ai', 'free-tokens']),
@@ -58,29 +60,47 @@ const setup = {
       { lowBalanceThreshold: lowBelow.tokens },
     ),
     meter('images', 'Images', { slug: 'image', unitPrice: 3, usageEventsPerUnit: 1 }),
+    meter('minutes', 'Minutes', {
+      slug: 'minute',
+      unitPrice: 0,
+      pricing: {
+        model: 'graduated',
+        tiers: [
+          { upTo: 10, unitAmount: '3' },
+          { upTo: null, unitAmount: '2' },
+        ],
+      },
+    }),
   ],
   creditPools: [
     {
       slug: 'ai',
       name: 'AI credits',
       unit: 'credit',
-      lowBalanceThreshold: String(lowBelow.ai / partsPerCredit),
+      lowBalanceThreshold: String(lowBelow.ai / partsOfUnit.ai),
       rates: [
         { usageMeterSlug: 'tokens', per: 3, cost: '1' },
         { usageMeterSlug: 'images', per: 1, cost: '0.7' },
       ],
+    },
+    {
+      slug: 'cash',
+      name: 'Prepaid',
+      unit: 'USD',
+      drawAtPrice: true,
+      lowBalanceThreshold: String(lowBelow.cash / partsOfUnit.cash),
     },
   ],
 };
 
 const label = fc.constantFrom(null, null, 'agent');
 const use = fc.record({
-  meter: fc.constantFrom('tokens' as const, 'tokens' as const, 'images' as const),
+  meter: fc.constantFrom('tokens' as const, 'tokens' as const, 'images' as const, 'minutes' as const),
   units: fc.integer({ min: 1, max: 60 }),
   label,
 });
 const limit = fc.record({
-  subject: fc.constantFrom(null, 'tokens' as const, 'images' as const, 'ai' as const, 'ai' as const),
+  subject: fc.constantFrom(null, 'tokens' as const, 'images' as const, 'ai' as const, 'cash' as const),
   label,
   period: fc.constantFrom('day' as const, 'month' as const, 'billing_period' as const),
   unit: fc.constantFrom('units' as const, 'money' as const),
@@ -90,10 +110,10 @@ const limit = fc.record({
 // What is drawn from a pool has no other unit.
 const limits = fc
   .array(limit, { maxLength: 3 })
-  .map((all) => all.map((each) => (each.subject === 'ai' ? { ...each, unit: 'units' as const } : each)))
+  .map((all) => all.map((each) => (isPool(each.subject) ? { ...each, unit: 'units' as const } : each)))
   .map((all) => [...new Map(all.map((each) => [keyOfLimit(each), each])).values()]);
 const topUp = fc.record({
-  pack: fc.constantFrom('pack' as const, 'pack' as const, 'calls' as const),
+  pack: fc.constantFrom('pack' as const, 'pack' as const, 'calls' as const, 'prepaid' as const),
   below: fc.integer({ min: 1, max: 30 }),
   above: fc.integer({ min: 0, max: 90 }),
   quantity: fc.option(fc.integer({ min: 1, max: 2 })),
@@ -113,7 +133,7 @@ const step = fc.oneof(
     weight: 2,
     arbitrary: fc.record({
       act: act('give'),
-      account: fc.constantFrom('ai' as const, 'tokens' as const),
+      account: fc.constantFrom('ai' as const, 'cash' as const, 'tokens' as const),
       amount: fc.integer({ min: 1, max: 30 }),
       priority: fc.constantFrom(50, 100, 100, 150),
       days: fc.option(fc.integer({ min: 1, max: 20 })),
@@ -121,7 +141,10 @@ const step = fc.oneof(
   },
   {
     weight: 1,
-    arbitrary: fc.record({ act: act('buy'), pack: fc.constantFrom<Pack>('pack', 'weekly', 'weekly', 'calls') }),
+    arbitrary: fc.record({
+      act: act('buy'),
+      pack: fc.constantFrom<Pack>('pack', 'weekly', 'weekly', 'calls', 'prepaid'),
+    }),
   },
   { weight: 2, arbitrary: fc.record({ act: fc.constantFrom('refund' as const, 'takeBack' as const), chosen }) },
   { weight: 1, arbitrary: fc.record({ act: act('change') }) },
@@ -132,9 +155,11 @@ const step = fc.oneof(
 );
 type Step = typeof step extends fc.Arbitrary<infer Drawn> ? Drawn : never;
 
-const parts = (text: string | number) => Math.round(Number(text) * partsPerCredit);
+const isPool = (subject: Limit['subject'] | Account) => subject === 'ai' || subject === 'cash';
+const parts = (account: Account, amount: string | number) => Math.round(Number(amount) * partsOfUnit[account]);
 
 const tokens = (units: number) => ({ meter: 'tokens' as const, units, label: null });
+const minutes = (units: number) => ({ meter: 'minutes' as const, units, label: null });
 
 /** Steps that each run takes. */
 const endsByTime: Step[] = [
@@ -170,6 +195,28 @@ const holdsAndRefills: Step[] = [
   { act: 'change' },
 ];
 
+const drawsAtThePrice: Step[] = [
+  { act: 'buy', pack: 'prepaid' },
+  { act: 'record', use: minutes(4) },
+  { act: 'hold', use: minutes(9), days: 2 },
+  { act: 'consume', use: minutes(7) },
+  { act: 'settle', part: 60 },
+  {
+    act: 'limit',
+    limits: [{ subject: 'cash', label: null, period: 'day', unit: 'units', amount: 1, action: 'block' }],
+  },
+  { act: 'useUp', use: minutes(1), more: 1 },
+  { act: 'useUp', use: minutes(1), more: 0 },
+  { act: 'limit', limits: [] },
+  { act: 'topUp', topUp: { pack: 'prepaid', below: 1, above: 1, quantity: null, mostCents: 700 } },
+  { act: 'change' },
+  { act: 'record', use: minutes(55) },
+  { act: 'refund', chosen: 0 },
+  { act: 'record', use: minutes(60) },
+  { act: 'wait', hours: 800 },
+  { act: 'record', use: minutes(30) },
+];
+
 /** A customer of a new seller, and what it does in the service and in the oracle at once. */
 async function newRun() {
   const organization = await app.newOrganization();
@@ -177,6 +224,8 @@ async function newRun() {
   await caller.moveTo(start);
   await caller.post('/pricing-models/setup', setup);
   const { externalId, customerId } = await newCustomer(caller, 'ada', { token: 'pm_card_visa' });
+  const { data: pools } = await caller.get('/credit-pools');
+  const poolIds = new Map<string, string>(pools.map(({ slug, id }: Body) => [slug, id]));
   const oracle = new CreditsOracle(start);
   let made = 0;
   const request = (method: string, path: string, body: object) =>
@@ -209,7 +258,7 @@ async function newRun() {
     const size = quantity === null ? { upTo: below + above } : { quantity };
     const autoTopUp = { priceSlug, below, ...size, maximumAmountPerMonth: mostCents };
     await caller.put(path, { spendControls: { autoTopUp } });
-    const per = packs[priceSlug].account === 'ai' ? partsPerCredit : 1;
+    const per = partsOfUnit[packs[priceSlug].account];
     const upTo = quantity === null ? (below + above) * per : null;
     oracle.setTopUp({ pack: priceSlug, below: below * per, upTo, quantity, mostCents });
   }
@@ -261,10 +310,10 @@ async function newRun() {
       case 'give': {
         const { account, amount, priority } = each;
         const expiresAt = each.days === null ? null : oracle.now + each.days * dayMs;
-        const subject = account === 'ai' ? { creditPoolSlug: 'ai' } : { usageMeterSlug: 'tokens' };
+        const subject = account === 'tokens' ? { usageMeterSlug: account } : { creditPoolSlug: account };
         const usageCredit = { customerExternalId: externalId, ...subject, amount, priority, expiresAt };
         await caller.post('/usage-credits', { usageCredit });
-        oracle.give(account, { kind: 'gift', priority, expiresAt }, amount * (account === 'ai' ? partsPerCredit : 1));
+        oracle.give(account, { kind: 'gift', priority, expiresAt }, amount * partsOfUnit[account]);
         return;
       }
       case 'buy': {
@@ -305,11 +354,14 @@ async function newRun() {
         const body = each.limits.map(({ subject, ...terms }) => ({
           ...terms,
           thresholds: [50],
-          ...(subject === null ? {} : subject === 'ai' ? { creditPoolSlug: subject } : { usageMeterSlug: subject }),
+          ...(subject === null ? {} : isPool(subject) ? { creditPoolSlug: subject } : { usageMeterSlug: subject }),
         }));
         await caller.put(path, { spendControls: { limits: body } });
         oracle.setLimits(
-          each.limits.map((one) => ({ ...one, amount: one.amount * (one.subject === 'ai' ? partsPerCredit : 1) })),
+          each.limits.map((one) => ({
+            ...one,
+            amount: one.amount * (isPool(one.subject) ? partsOfUnit[one.subject] : 1),
+          })),
         );
         return;
       }
@@ -325,7 +377,8 @@ async function newRun() {
         const credit = left[each.chosen % left.length];
         if (credit === undefined) return;
         const { status } = await request('POST', `/usage-credits/${credit.id}/take-back`, {});
-        assert.equal(status < 300, oracle.takeBack(parts(credit.remainingAmount), credit.expiresAt));
+        const pool = credit.creditPoolId === poolIds.get('ai') ? 'ai' : 'cash';
+        assert.equal(status < 300, oracle.takeBack(pool, parts(pool, credit.remainingAmount), credit.expiresAt));
         return;
       }
     }
@@ -339,20 +392,22 @@ async function newRun() {
     assert.deepEqual(creditBalances, asOfNow.creditBalances, 'read in another way, the balances are the same');
     const shown = Object.fromEntries(
       creditBalances.map(({ slug, availableBalance, granted, paid, held }: Body) => {
-        const of = slug === 'ai' ? parts : Number;
+        const of = (amount: string | number) => (isPool(slug) ? parts(slug, amount) : Number(amount));
         return [slug, { available: of(availableBalance), granted: of(granted), paid: of(paid), held: of(held) }];
       }),
     );
     assert.deepEqual(shown, {
       ai: oracle.shown('ai'),
+      cash: oracle.shown('cash'),
       tokens: oracle.shown('tokens'),
       images: { available: 0 - oracle.owed.images, granted: 0, paid: 0, held: 0 },
+      minutes: { available: 0 - oracle.owed.minutes, granted: 0, paid: 0, held: 0 },
     });
     const { limits: counted, autoTopUp } = spendControls;
     const used = counted.map((each: Body) => {
       const subject: Limit['subject'] = each.creditPoolSlug ?? each.usageMeterSlug ?? null;
       const amount = each.counters[0]?.usedAmount ?? 0;
-      return [keyOfLimit({ ...each, subject } as Limit), subject === 'ai' ? parts(amount) : amount];
+      return [keyOfLimit({ ...each, subject } as Limit), isPool(subject) ? parts(subject, amount) : amount];
     });
     const expected = oracle.acting().map((each) => [keyOfLimit(each), oracle.usedOf(each)]);
     assert.deepEqual(Object.fromEntries(used), Object.fromEntries(expected));
@@ -390,7 +445,7 @@ test('whatever is granted, bought, held, used, limited and topped up on whicheve
       for (const each of steps) await run.do(each);
       await run.end();
     }),
-    { numRuns: 4, endOnFailure: true, examples: [[holdsAndRefills], [endsByTime]] },
+    { numRuns: 4, endOnFailure: true, examples: [[holdsAndRefills], [endsByTime], [drawsAtThePrice]] },
   );
   await assertSound(app);
 });

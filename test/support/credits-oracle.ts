@@ -3,15 +3,24 @@
 /** The smallest parts of a credit of the pool that any rate below needs. */
 export const partsPerCredit = 30;
 
-/** What a unit of each meter costs: parts of a credit, and cents. A thousand tokens cost 5.00. */
+/** The accounts of a customer: a pool in credits, one in money that draws at the price, and the meter with credits of its own. */
+export type Account = 'ai' | 'cash' | 'tokens';
+
+/** The parts in which an account is counted: those of cash are cents. */
+export const partsOfUnit = { ai: partsPerCredit, cash: 100, tokens: 1 } as const;
+
+/** The pool that pays for each meter, and what units of it cost there. A thousand tokens cost 5.00 on an invoice. */
 export const meters = {
-  tokens: { parts: 10, cents: 0.5 },
-  images: { parts: 21, cents: 3 },
+  tokens: { pool: 'ai', parts: (units: number) => 10 * units, cents: (units: number) => Math.round(units / 2) },
+  images: { pool: 'ai', parts: (units: number) => 21 * units, cents: (units: number) => 3 * units },
+  minutes: { pool: 'cash', parts: centsOfMinutes, cents: centsOfMinutes },
 } as const;
 export type Meter = keyof typeof meters;
 
-/** The accounts of a customer: the credit pool, in parts, and the meter that has credits of its own. */
-export type Account = 'ai' | 'tokens';
+/** Ten minutes of a period cost 3 cents each, and more of them 2. */
+function centsOfMinutes(units: number): number {
+  return 2 * units + Math.min(units, 10);
+}
 
 export const plans = {
   free: { ai: 10 * partsPerCredit, tokens: 20, mostRolled: 0, mostTokens: null },
@@ -23,12 +32,13 @@ type Plan = keyof typeof plans;
 export const packs = {
   pack: { account: 'ai', amount: 50 * partsPerCredit, cents: 1000, endsAfter: null, mostRolled: 0 },
   weekly: { account: 'ai', amount: 20 * partsPerCredit, cents: 300, endsAfter: 7, mostRolled: 8 * partsPerCredit },
+  prepaid: { account: 'cash', amount: 200, cents: 150, endsAfter: null, mostRolled: 0 },
   calls: { account: 'tokens', amount: 40, cents: 500, endsAfter: null, mostRolled: 0 },
 } as const;
 export type Pack = keyof typeof packs;
 
 /** Below these a balance is low. */
-export const lowBelow = { ai: 6 * partsPerCredit, tokens: 12 } as const;
+export const lowBelow = { ai: 6 * partsPerCredit, cash: 25, tokens: 12 } as const;
 
 interface Credit {
   readonly account: Account;
@@ -51,7 +61,7 @@ export interface Purchase {
 }
 
 export interface Limit {
-  readonly subject: Meter | 'ai' | null;
+  readonly subject: Meter | 'ai' | 'cash' | null;
   readonly label: string | null;
   readonly period: 'day' | 'month' | 'billing_period';
   readonly unit: 'units' | 'money';
@@ -84,6 +94,8 @@ interface Hold extends Use {
   readonly until: number;
   readonly subscription: number;
   readonly pooled: number;
+  /** The parts of the pool that it sets aside. */
+  readonly parts: number;
 }
 
 export interface TopUp {
@@ -118,7 +130,9 @@ export class CreditsOracle {
   private anchor = 0;
   private months = 1;
   credits: Credit[] = [];
-  readonly owed = { tokens: 0, images: 0 };
+  readonly owed = { tokens: 0, images: 0, minutes: 0 };
+  /** The minutes that cash has paid for in each period. */
+  private readonly drawn = new Map<string, number>();
   readonly holds = new Map<string, Hold>();
   readonly uses: CountedUse[] = [];
   limits: KnownLimit[] = [];
@@ -191,7 +205,7 @@ export class CreditsOracle {
   held(account: Account): number {
     return sum(
       this.openHolds().map((hold) => {
-        if (account === 'ai') return hold.pooled * meters[hold.meter].parts;
+        if (account !== 'tokens') return account === meters[hold.meter].pool ? hold.parts : 0;
         return hold.meter === 'tokens' && hold.subscription === this.subscription ? hold.units - hold.pooled : 0;
       }),
     );
@@ -199,7 +213,7 @@ export class CreditsOracle {
 
   balance(account: Account): number {
     const left = sum(this.live(account).map((each) => each.left)) - this.held(account);
-    return account === 'ai' ? left : left - this.owed.tokens;
+    return account === 'tokens' ? left - this.owed.tokens : left;
   }
 
   /** As `credit-balances` shows an account. */
@@ -213,13 +227,26 @@ export class CreditsOracle {
   private shares({ meter, units }: Use) {
     const own = meter === 'tokens' ? Math.max(0, this.balance('tokens') + this.owed.tokens) : 0;
     const rest = Math.max(0, units - own);
-    const payable = Math.max(0, Math.floor(this.balance('ai') / meters[meter].parts));
+    const balance = this.balance(meters[meter].pool);
+    let payable = 0;
+    while (this.costOf(meter, payable + 1) <= balance) payable += 1;
     return { rest, pooled: Math.min(rest, payable), payable };
+  }
+
+  /** The parts of its pool that units of a meter cost. At a price they cost more with those of the period than without. */
+  private costOf(meter: Meter, units: number): number {
+    const { pool, parts } = meters[meter];
+    const before = pool === 'cash' ? (this.drawn.get(this.periodText()) ?? 0) : 0;
+    return parts(before + units) - parts(before);
+  }
+
+  private periodText(): string {
+    return `${this.subscription} ${this.periodEnd}`;
   }
 
   /** The units of a use that has to be covered for which the pool pays. Null: it is not covered. */
   private coveredBy(use: Use): number | null {
-    const balance = use.meter === 'tokens' ? this.balance('tokens') : -this.owed.images;
+    const balance = use.meter === 'tokens' ? this.balance('tokens') : -this.owed[use.meter];
     if (use.units <= balance) return 0;
     const { rest, pooled, payable } = this.shares(use);
     return payable > 0 && pooled === rest ? pooled : null;
@@ -249,14 +276,16 @@ export class CreditsOracle {
 
   private book(use: Use): boolean {
     const { pooled } = this.shares(use);
-    const parts = pooled * meters[use.meter].parts;
+    const { pool } = meters[use.meter];
+    const parts = this.costOf(use.meter, pooled);
     const counted = this.counted(use, parts);
     const isBeyond = this.acting().some((limit) => {
       const after = this.usedOf(limit, [counted]);
       return limit.action === 'block' && after > limit.amount && after > this.usedOf(limit);
     });
     this.crossing(() => {
-      this.draw('ai', parts);
+      this.draw(pool, parts);
+      if (pool === 'cash') this.drawn.set(this.periodText(), (this.drawn.get(this.periodText()) ?? 0) + pooled);
       const rest = use.units - pooled;
       this.owed[use.meter] += use.meter === 'tokens' ? this.draw('tokens', rest) : rest;
     });
@@ -266,7 +295,7 @@ export class CreditsOracle {
 
   /** Counts the balances that an act lets fall below their thresholds. */
   private falling<Answer>(act: () => Answer): Answer {
-    const accounts = ['ai', 'tokens'] as const;
+    const accounts = ['ai', 'cash', 'tokens'] as const;
     const high = accounts.filter((account) => this.balance(account) >= lowBelow[account]);
     const answer = act();
     this.timesLow += high.filter((account) => this.balance(account) < lowBelow[account]).length;
@@ -279,7 +308,8 @@ export class CreditsOracle {
 
   hold(id: string, use: Use, until: number): void {
     const pooled = this.coveredBy(use) ?? 0;
-    const held = { ...use, until, subscription: this.subscription, pooled };
+    const parts = this.costOf(use.meter, pooled);
+    const held = { ...use, until, subscription: this.subscription, pooled, parts };
     this.crossing(() => this.falling(() => this.holds.set(id, held)));
   }
 
@@ -321,16 +351,15 @@ export class CreditsOracle {
     const present = this.periodKey(limit, this.counted({ meter: 'tokens', units: 0, label: null }, 0));
     const counted = [...this.uses.slice(limit.since), ...more].filter(
       (use) =>
-        (limit.subject === null || limit.subject === 'ai' || limit.subject === use.meter) &&
+        [null, use.meter, meters[use.meter].pool].includes(limit.subject) &&
         (limit.label === null || limit.label === use.label) &&
         (limit.subscription === null || limit.subscription === use.subscription) &&
         this.periodKey(limit, use) === present,
     );
-    if (limit.subject === 'ai') return sum(counted.map(({ parts }) => parts));
+    if (limit.subject === 'ai' || limit.subject === 'cash') return sum(counted.map(({ parts }) => parts));
     const of = (meter: Meter) => sum(counted.map((use) => (use.meter === meter ? use.units : 0)));
-    return limit.unit === 'units'
-      ? of('tokens') + of('images')
-      : Math.round(of('tokens') * meters.tokens.cents) + of('images') * meters.images.cents;
+    const all = ['tokens', 'images', 'minutes'] as const;
+    return sum(all.map((meter) => (limit.unit === 'units' ? of(meter) : meters[meter].cents(of(meter)))));
   }
 
   private periodKey({ period }: Limit, { at, subscription, periodEnd }: CountedUse): string {
@@ -341,12 +370,12 @@ export class CreditsOracle {
   private fits(use: Use, pooled: number): boolean {
     // An open hold counts in any period.
     const held = this.openHolds().map((hold) => ({
-      ...this.counted(hold, hold.pooled * meters[hold.meter].parts),
+      ...this.counted(hold, hold.parts),
       subscription: hold.subscription,
     }));
     return this.acting().every((limit) => {
       const before = this.usedOf(limit, held);
-      const after = this.usedOf(limit, [...held, this.counted(use, pooled * meters[use.meter].parts)]);
+      const after = this.usedOf(limit, [...held, this.counted(use, this.costOf(use.meter, pooled))]);
       return limit.action === 'notify' || after <= limit.amount || after === before;
     });
   }
@@ -444,10 +473,10 @@ export class CreditsOracle {
   }
 
   /** Takes back what is left of a credit of the pool, which looks like this. False: an open hold sets part of it aside. */
-  takeBack(amount: number, expiresAt: number | null): boolean {
-    const credit = this.live('ai').find((each) => each.left === amount && each.expiresAt === expiresAt);
+  takeBack(pool: 'ai' | 'cash', amount: number, expiresAt: number | null): boolean {
+    const credit = this.live(pool).find((each) => each.left === amount && each.expiresAt === expiresAt);
     if (credit === undefined) throw new Error(`there is no credit of which ${amount} are left`);
-    if (amount > this.beside('ai')) return false;
+    if (amount > this.beside(pool)) return false;
     this.falling(() => {
       credit.left = 0;
     });
@@ -469,8 +498,7 @@ export class CreditsOracle {
     this.crossing(() => {
       for (const credit of this.credits) if (credit.kind === 'plan' && credit.of === before) credit.left = 0;
       // Usage without credits is billed with the end.
-      this.owed.tokens = 0;
-      this.owed.images = 0;
+      Object.assign(this.owed, { tokens: 0, images: 0, minutes: 0 });
     });
     this.begin(this.plan === 'free' ? 'start' : 'free');
     // The balance of the meter is that of the next subscription, which may begin below the line.
@@ -486,8 +514,7 @@ export class CreditsOracle {
     );
     this.months += 1;
     this.periodEnd = monthsAfter(this.anchor, this.months);
-    this.owed.tokens = 0;
-    this.owed.images = 0;
+    Object.assign(this.owed, { tokens: 0, images: 0, minutes: 0 });
     const rests = ended
       .filter(({ kind, account, isRolled }) => kind === 'plan' && account === 'ai' && !isRolled)
       .map(({ left }) => left);
