@@ -135,6 +135,20 @@ test('a Japanese document gives a company and a person their titles, and others 
   assert.equal(named('Acme, Inc.', {}, 'en'), 'Acme, Inc.');
 });
 
+test('a Japanese document writes an address in Japan from its postal code to its street', async () => {
+  const place = { line1: '丸の内1-2-3', city: '千代田区', state: '東京都', postal_code: '100-0005', country: 'JP' };
+  const buyer = { name: '山田 花子', email: 'y@acme.test', billingAddress: { address: place } };
+  const { buyer: printed } = await written({ buyer }, 'ja');
+  assert.deepEqual(printed.lines, [
+    '山田 花子 様',
+    '〒100-0005',
+    '東京都千代田区',
+    '丸の内1-2-3',
+    '日本',
+    'y@acme.test',
+  ]);
+});
+
 test('a Japanese document calls the tax of Japan by its name, and writes a period with its days', async () => {
   const { sums: rows, facts } = await written({}, 'ja');
   assert.ok(rows.some(({ label }) => label === '付加価値税 19% (DE)'));

@@ -419,8 +419,13 @@ function buyerLines(buyer: Buyer | null, language: Language): string[] {
   const { line1, line2, city, state, postal_code: postalCode, country } = buyer.billingAddress?.address ?? {};
   const name = addressed(buyer, language);
   const place = present([postalCode, city]).join(' ');
+  const isJapanese = language === 'ja' && country === 'JP';
+  // In Japan an address goes from the large to the small.
+  const address = isJapanese
+    ? [postalCode && `〒${postalCode}`, present([state, city]).join(''), line1, line2]
+    : [line1, line2, place, state];
   const idText = taxIdText(buyer.terms?.taxId, language);
-  return present([name, line1, line2, place, state, countryName(country, language), buyer.email, idText]);
+  return present([name, ...address, countryName(country, language), buyer.email, idText]);
 }
 
 function present(texts: readonly (string | null | undefined)[]): string[] {
