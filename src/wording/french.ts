@@ -269,7 +269,7 @@ export const fr: Words = {
     yearly: 'Annuel',
     save: 'Économisez {percent}',
     saveUpTo: 'Jusqu’à {percent} d’économie',
-    heading: 'Facturation de {customer}',
+    heading: 'Facturation : {customer}',
     yourPlan: 'Votre offre',
     noPlan: 'Vous n’avez actuellement aucune offre.',
     signOut: 'Se déconnecter',
