@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { topUpHandler } from '../../src/billing/buy.ts';
+import { enqueueInDueEnvironments } from '../../src/billing/store-due.ts';
 import { instant } from '../../src/kernel/calendar.ts';
 import { findPayment } from '../../src/payments/actions.ts';
 import { operationsOf, outcomeOf } from '../support/charge.ts';
@@ -247,6 +248,26 @@ test('a bank that wants the customer to confirm a top-up is told of once, before
   await assertSound(app);
 });
 
+/** As each minute: asks for the work that is due, which a worker may have found locked, and does it. */
+async function aMinuteLater(): Promise<void> {
+  await enqueueInDueEnvironments(app.owner, 'do_due_work', Date.now(), 0);
+  await app.runJobs({ all: true });
+}
+
+test('a worker that finds the customer locked leaves its top-up to the next minute', async () => {
+  const { customerId, freeId } = await newRefilled();
+  await use(freeId, 300);
+  await app.owner.transaction().execute(async (transaction) => {
+    const customer = transaction.selectFrom('customers').select('id').where('id', '=', customerId);
+    await customer.forNoKeyUpdate().executeTakeFirstOrThrow();
+    await app.runJobs({ all: true });
+  });
+  await app.runJobs({ all: true });
+  assert.deepEqual(await purchasesOf(customerId), [], 'the job is done');
+  await aMinuteLater();
+  assert.deepEqual(await purchasesOf(customerId), [['paid', 2]]);
+});
+
 test('several workers and consumers at once never spend more than the maximum of the month', async () => {
   const { customerId, externalId, freeId } = await newRefilled('pm_card_visa', {
     maximumAmountPerMonth: 3500,
@@ -257,7 +278,8 @@ test('several workers and consumers at once never spend more than the maximum of
     const workers = Array.from({ length: 4 }, () => app.runJobs({ all: true }));
     await Promise.all([...uses, ...workers]);
   }
-  await app.runJobs({ all: true });
+  // A worker may have found the customer locked by another that only repeats a charge.
+  await aMinuteLater();
   const bought = await purchasesOf(customerId);
   assert.deepEqual(
     bought.map(([status]) => status),
