@@ -7,7 +7,7 @@ import { CustomerName, CustomerNames } from '../parts/customer-name.tsx';
 import { Empty } from '../parts/empty.tsx';
 import { FilterBar } from '../parts/filters.tsx';
 import { FirstEvent } from '../parts/first-event.tsx';
-import { counted, countText, instantText, monthText } from '../parts/format.ts';
+import { counted, countText, instantText, wholeMonthText } from '../parts/format.ts';
 import { isInTheWay, PageProblem, Problem } from '../parts/problem.tsx';
 import { type Column, Records, Rows, useFilters } from '../parts/records.tsx';
 import { Go, Heading, Identifier, Section } from '../parts/shown.tsx';
@@ -101,7 +101,7 @@ function Month() {
   return (
     <Select
       aria-label="Month"
-      data={starts.map((start) => ({ value: monthOf(start), label: monthText(start) }))}
+      data={starts.map((start) => ({ value: monthOf(start), label: wholeMonthText(start) }))}
       value={filters.month ?? (now === undefined ? null : monthOf(now))}
       onChange={(month) => setFilters({ month: month ?? undefined })}
       allowDeselect={false}
@@ -132,7 +132,8 @@ type GroupBy = UsageMeterSummary['groupBy'];
 
 /** The range of a named month, or of the present one. */
 function monthAt(name: string | undefined, now: number): { readonly from: number; readonly to: number } {
-  const named = Date.parse(`${name}-01`);
+  // A browser finds a date in almost any other text.
+  const named = name !== undefined && /^\d{4}-\d{2}$/.test(name) ? Date.parse(name) : Number.NaN;
   const from = monthStart(Number.isNaN(named) ? now : named);
   return { from, to: monthStart(from, 1) };
 }

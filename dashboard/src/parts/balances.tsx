@@ -3,7 +3,7 @@ import { useQueries, useQuery } from '@tanstack/react-query';
 import { lazy, Suspense, useState } from 'react';
 import type { Customer } from '../../../client/src/generated-entry.ts';
 import { read } from '../api.ts';
-import { countText, dateText, words } from './format.ts';
+import { countText, dateText, instantText, words } from './format.ts';
 import { Listed } from './listed.tsx';
 import { Facts, Section, When } from './shown.tsx';
 
@@ -37,6 +37,8 @@ function ThroughTime({ customer, meters, now }: BalancesProps & { readonly now: 
   const from = Math.max(now - Number(days) * dayMs, customer.createdAt);
   const instants = Array.from({ length: steps + 1 }, (_, index) => Math.round(from + ((now - from) * index) / steps));
   const chosen = instants[step] ?? now;
+  // A customer of a few days has several points in one day.
+  const textOf = now - from < steps * dayMs ? instantText : dateText;
   const reference = { externalId: customer.externalId, pricingModelId: customer.pricingModelId };
   const answers = useQueries({
     queries: instants.map((asOf) => read('customers', 'listLedger', { ...reference, asOf, limit: 1 })),
@@ -57,7 +59,7 @@ function ThroughTime({ customer, meters, now }: BalancesProps & { readonly now: 
         ) : (
           <>
             <Suspense fallback={<Skeleton height={220} />}>
-              <BalanceChart points={points} meters={shown} chosen={chosen} />
+              <BalanceChart points={points} meters={shown} chosen={chosen} textOf={textOf} />
             </Suspense>
             <div className="as-of">
               <Slider
@@ -66,11 +68,11 @@ function ThroughTime({ customer, meters, now }: BalancesProps & { readonly now: 
                 max={steps}
                 value={step}
                 onChange={setStep}
-                label={(index) => dateText(instants[index])}
+                label={(index) => textOf(instants[index] ?? now)}
                 size="sm"
               />
               <Text size="sm" c="dimmed" aria-live="polite">
-                As of {dateText(chosen)}
+                As of {textOf(chosen)}
                 {step === steps && ', now'}
               </Text>
             </div>
@@ -85,7 +87,7 @@ function ThroughTime({ customer, meters, now }: BalancesProps & { readonly now: 
           </>
         )}
       </Section>
-      <Section title={step === steps ? 'Ledger of credits' : `Ledger of credits until ${dateText(chosen)}`}>
+      <Section title={step === steps ? 'Ledger of credits' : `Ledger of credits until ${textOf(chosen)}`}>
         <Listed
           query={read('customers', 'listLedger', {
             ...reference,

@@ -82,6 +82,11 @@ export function monthText(instant: number): string {
   return new Intl.DateTimeFormat(locale, { month: 'short', year: '2-digit', timeZone: 'UTC' }).format(instant);
 }
 
+/** The month of an instant, where it could be taken for a day: January 2026. */
+export function wholeMonthText(instant: number): string {
+  return new Intl.DateTimeFormat(locale, { month: 'long', year: 'numeric', timeZone: 'UTC' }).format(instant);
+}
+
 /** A part of a whole: 0.956 -> 95.6%. */
 export function percentText(part: number | string | null): string {
   if (part === null) return '–';
