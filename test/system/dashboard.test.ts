@@ -108,13 +108,11 @@ test('a change of somebody else is shown without a reload, until the person sign
   await other.getByRole('link', { name: 'Usage', exact: true }).click();
   await other.getByRole('switch', { name: 'Live' }).press(' ');
   await other.getByText('Live. New events appear here').waitFor();
-  const usage = { customerExternalId: 'customer-1', usageMeterSlug: 'api-calls', transactionId: 'live' };
-  await app.post('/usage-events', { usageEvent: { ...usage, amount: 1234 } });
+  const usage = { customerExternalId: 'customer-1', usageMeterSlug: 'api-calls', transactionId: 'live', amount: 1234 };
+  await app.post('/usage-events', { usageEvent: usage });
   await other.getByRole('table', { name: 'Usage events' }).getByText('1,234').waitFor();
-  // Customers are ranked by months.
   await other.getByText('Customer', { exact: true }).first().click();
   await other.getByRole('table', { name: 'Usage', exact: true }).getByText('customer-1').waitFor();
-  assert.match(await other.getByRole('combobox', { name: 'Month' }).inputValue(), /^[A-Z][a-z]+ \d{4}$/);
   assert.deepEqual(otherErrors, []);
   await other.context().close();
 });
