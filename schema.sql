@@ -5660,27 +5660,38 @@ CREATE OR REPLACE FUNCTION public.shared_settings(environment environments)
  RETURNS jsonb
  LANGUAGE sql
  STABLE
-RETURN jsonb_build_object('allowMultipleSubscriptions', (environment).allow_multiple_subscriptions, 'allowRepeatedTrials', (environment).allow_repeated_trials, 'allowRepeatedDiscounts', (environment).allow_repeated_discounts, 'bankDebits', (environment).bank_debits, 'accessPastDue', (environment).access_past_due, 'accessUnpaid', (environment).access_unpaid, 'unknownFields', (environment).unknown_fields, 'billingAnchor', (environment).billing_anchor, 'firstPeriod', (environment).first_period, 'numbering', (environment).numbering, 'timeZone', (environment).time_zone);
+AS $function$
+  select jsonb_build_object('allowMultipleSubscriptions', environment.allow_multiple_subscriptions,
+    'allowRepeatedTrials', environment.allow_repeated_trials,
+    'allowRepeatedDiscounts', environment.allow_repeated_discounts, 'bankDebits', environment.bank_debits,
+    'accessPastDue', environment.access_past_due, 'accessUnpaid', environment.access_unpaid,
+    'unknownFields', environment.unknown_fields,
+    'billingAnchor', environment.billing_anchor, 'firstPeriod', environment.first_period,
+    'numbering', environment.numbering, 'timeZone', environment.time_zone)
+$function$;
 CREATE OR REPLACE FUNCTION public.spend_limit_of_plan(l spend_limits, at bigint)
  RETURNS TABLE(amount numeric, action text, thresholds jsonb)
  LANGUAGE sql
  STABLE
-BEGIN ATOMIC
- SELECT (LEAST(GREATEST(sum(s.amount), (0)::numeric), ('9007199254740991'::bigint)::numeric) * (
-         CASE
-             WHEN starts_with((spend_limit_of_plan.l).usage_meter_id, 'credit_pool_'::text) THEN '2162160000000000000'::bigint
-             ELSE (1)::bigint
-         END)::numeric),
-     min((f.spend_limit ->> 'action'::text)) AS min,
-     (array_agg((f.spend_limit -> 'thresholds'::text) ORDER BY s.id DESC))[1] AS array_agg
-    FROM ((subscription_item_features s
-      JOIN subscription_items i ON (((i.environment_id = s.environment_id) AND (i.id = s.subscription_item_id) AND (i.added_date <= spend_limit_of_plan.at) AND ((i.expired_at IS NULL) OR (i.expired_at > spend_limit_of_plan.at)))))
-      JOIN features f ON (((f.environment_id = s.environment_id) AND (f.id = s.feature_id))))
-   WHERE ((s.environment_id = (spend_limit_of_plan.l).environment_id) AND (s.subscription_id = (spend_limit_of_plan.l).subscription_id) AND (s.type = 'spend_limit'::text) AND ((s.expired_at IS NULL) OR (s.expired_at > spend_limit_of_plan.at)) AND (NOT (COALESCE((f.spend_limit ->> 'creditPoolId'::text), (f.spend_limit ->> 'usageMeterId'::text)) IS DISTINCT FROM (spend_limit_of_plan.l).usage_meter_id)) AND ((f.spend_limit ->> 'period'::text) = (spend_limit_of_plan.l).period) AND ((f.spend_limit ->> 'unit'::text) = (spend_limit_of_plan.l).unit) AND (NOT (EXISTS ( SELECT
-            FROM spend_limits o
-           WHERE ((o.environment_id = (spend_limit_of_plan.l).environment_id) AND (o.customer_id = (spend_limit_of_plan.l).customer_id) AND (o.set_by = 'seller'::text) AND (o.label IS NULL) AND (NOT (o.usage_meter_id IS DISTINCT FROM (spend_limit_of_plan.l).usage_meter_id)) AND (o.period = (spend_limit_of_plan.l).period) AND (o.unit = (spend_limit_of_plan.l).unit))))))
-  HAVING (count(*) > 0);
-END;
+AS $function$
+    select least(greatest(sum(s.amount), 0), 9007199254740991)
+             * case when starts_with(l.usage_meter_id, 'credit_pool_') then 2162160000000000000 else 1 end,
+           min(f.spend_limit ->> 'action'),
+           (array_agg(f.spend_limit -> 'thresholds' order by s.id desc))[1]
+      from subscription_item_features s
+      join subscription_items i on i.environment_id = s.environment_id and i.id = s.subscription_item_id
+       and i.added_date <= at and (i.expired_at is null or i.expired_at > at)
+      join features f on f.environment_id = s.environment_id and f.id = s.feature_id
+     where s.environment_id = l.environment_id and s.subscription_id = l.subscription_id and s.type = 'spend_limit'
+       and (s.expired_at is null or s.expired_at > at)
+       and coalesce(f.spend_limit ->> 'creditPoolId', f.spend_limit ->> 'usageMeterId') is not distinct from l.usage_meter_id
+       and f.spend_limit ->> 'period' = l.period and f.spend_limit ->> 'unit' = l.unit
+       and not exists (
+         select from spend_limits o
+          where o.environment_id = l.environment_id and o.customer_id = l.customer_id and o.set_by = 'seller' and o.label is null
+            and o.usage_meter_id is not distinct from l.usage_meter_id and o.period = l.period and o.unit = l.unit)
+    having count(*) > 0
+$function$;
 CREATE OR REPLACE FUNCTION public.sum_up_usage_partition(n integer)
  RETURNS void
  LANGUAGE plpgsql

@@ -147,14 +147,16 @@ create type environment_scope as (
   role text
 );
 
-create function shared_settings(environment environments) returns jsonb language sql stable
-  return jsonb_build_object('allowMultipleSubscriptions', environment.allow_multiple_subscriptions,
+-- A text, because newer PostgreSQL refuses to change a table whose row a parsed body uses.
+create function shared_settings(environment environments) returns jsonb language sql stable as $$
+  select jsonb_build_object('allowMultipleSubscriptions', environment.allow_multiple_subscriptions,
     'allowRepeatedTrials', environment.allow_repeated_trials,
     'allowRepeatedDiscounts', environment.allow_repeated_discounts, 'bankDebits', environment.bank_debits,
     'accessPastDue', environment.access_past_due, 'accessUnpaid', environment.access_unpaid,
     'unknownFields', environment.unknown_fields,
     'billingAnchor', environment.billing_anchor, 'firstPeriod', environment.first_period,
-    'numbering', environment.numbering, 'timeZone', environment.time_zone);
+    'numbering', environment.numbering, 'timeZone', environment.time_zone)
+$$;
 
 -- Finds the key and puts the transaction into its environment, in one round trip. The service role cannot read
 -- api_keys of an environment that it has not entered, so this function is the only way in. The key must have one of the

@@ -604,10 +604,9 @@ create index spend_limits_by_meter on spend_limits (environment_id, usage_meter_
 
 -- What a limit of a plan is at an instant: the sum of the features of its subscription that count the same use, and the terms of
 -- the newest one. No row: there are none, or the seller has set a limit of the same use for the customer. Features count whole
--- units of a credit pool, and the limit counts its smallest units.
+-- units of a credit pool, and the limit counts its smallest units. A text, as `shared_settings` (0001).
 create function spend_limit_of_plan(l spend_limits, at bigint) returns table (amount numeric, action text, thresholds jsonb)
-  language sql stable
-  begin atomic
+  language sql stable as $$
     select least(greatest(sum(s.amount), 0), 9007199254740991)
              * case when starts_with(l.usage_meter_id, 'credit_pool_') then 2162160000000000000 else 1 end,
            min(f.spend_limit ->> 'action'),
@@ -624,8 +623,8 @@ create function spend_limit_of_plan(l spend_limits, at bigint) returns table (am
          select from spend_limits o
           where o.environment_id = l.environment_id and o.customer_id = l.customer_id and o.set_by = 'seller' and o.label is null
             and o.usage_meter_id is not distinct from l.usage_meter_id and o.period = l.period and o.unit = l.unit)
-    having count(*) > 0;
-  end;
+    having count(*) > 0
+$$;
 
 -- What was used of a limit in one period, written in the commit of the usage by who has locked the row. A limit by day, week or
 -- month has one row for each; a limit by billing period has one for each billing period of each subscription.

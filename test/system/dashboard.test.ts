@@ -276,7 +276,7 @@ test('the billing terms of a customer are changed after a look at each of them',
   await page.getByRole('button', { name: 'Change the billing terms' }).click();
   const dialog = page.getByRole('dialog');
   await dialog.getByLabel('Days to pay').fill('45');
-  await dialog.getByLabel('Tax id').fill('ATU1');
+  await dialog.getByLabel('Tax id', { exact: true }).fill('ATU1');
   await dialog.getByLabel('Order number').fill('PO-7');
   await dialog.getByText('Days to pay: As the settings say → 45 days').waitFor();
   await assertGoodPage(page, 'terms');

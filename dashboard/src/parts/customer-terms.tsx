@@ -126,7 +126,7 @@ function changeOf(form: Form): CustomersUpdateInput['customer'] | null {
     billingTerms: {
       netTermsDays: form.netTermsDays,
       taxId: form.taxId.trim() || null,
-      reverseCharge: form.reverseCharge,
+      reverseCharge: form.reverseCharge || null,
       purchaseOrderNumber: form.purchaseOrderNumber.trim() || null,
       language: form.language ?? null,
       timeZone: form.timeZone || null,
