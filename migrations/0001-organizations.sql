@@ -147,7 +147,7 @@ create type environment_scope as (
   role text
 );
 
--- A text, because newer PostgreSQL refuses to change a table whose row a parsed body uses.
+-- The body is text: minor versions of PostgreSQL such as 15.20 refuse to alter a table whose row a parsed body takes.
 create function shared_settings(environment environments) returns jsonb language sql stable as $$
   select jsonb_build_object('allowMultipleSubscriptions', environment.allow_multiple_subscriptions,
     'allowRepeatedTrials', environment.allow_repeated_trials,

@@ -604,7 +604,7 @@ create index spend_limits_by_meter on spend_limits (environment_id, usage_meter_
 
 -- What a limit of a plan is at an instant: the sum of the features of its subscription that count the same use, and the terms of
 -- the newest one. No row: there are none, or the seller has set a limit of the same use for the customer. Features count whole
--- units of a credit pool, and the limit counts its smallest units. A text, as `shared_settings` (0001).
+-- units of a credit pool, and the limit counts its smallest units. The body is text for the reason of `shared_settings` (0001).
 create function spend_limit_of_plan(l spend_limits, at bigint) returns table (amount numeric, action text, thresholds jsonb)
   language sql stable as $$
     select least(greatest(sum(s.amount), 0), 9007199254740991)

@@ -98,13 +98,19 @@ export function countedIn<Answer>(
   outcomeOf: (answer: Answer) => AttemptOutcome = () => 'passed',
 ): Promise<Answer> {
   return withAttempt(context, portalLink(pass, request.network), act, (result) => {
-    return 'answer' in result ? outcomeOf(result.answer) : outcomeOfError(result.error);
+    if ('answer' in result) return outcomeOf(result.answer);
+    // Another form may use up the links while this one charges a card, whose outcome is then refused.
+    return isPortalClosed(result.error) ? 'unknown' : outcomeOfError(result.error);
   });
+}
+
+function isPortalClosed(error: unknown): boolean {
+  return error instanceof Problem && error.problem === 'portalClosed';
 }
 
 /** The message of a refusal that the customer can act on. Other errors are thrown on. */
 export function refusalText(error: unknown, wording: Wording): string {
-  if (error instanceof Problem && error.status < 500 && error.code !== 'NOT_FOUND' && error.problem !== 'portalClosed')
+  if (error instanceof Problem && error.status < 500 && error.code !== 'NOT_FOUND' && !isPortalClosed(error))
     return buyerText(error, wording);
   throw error;
 }

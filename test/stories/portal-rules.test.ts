@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { sql } from 'kysely';
 import { type Body, startTestApp } from '../support/harness.ts';
 import { setUpPlans } from '../support/plans.ts';
 import { enterPortal, openPortalOf } from '../support/portal-fixture.ts';
@@ -335,6 +336,27 @@ test('an owed invoice that is paid by 20 forms at once with a bad card is charge
   const [charged, counted] = [(await failed()) - renewing, await failuresOf(customerId)];
   assert(charged <= counted && counted <= 10, `${charged} charged, ${counted} counted: ${statuses}`);
   assert.equal((await app.get(`/invoices?customerId=${customerId}`)).total, 2);
+});
+
+test('a charge whose outcome is refused, because the links were closed meanwhile, stays counted', async () => {
+  await wait(0);
+  const { customerId, subscriptionId, send } = await openPortal();
+  const paymentMethod = { customerId, token: 'pm_card_chargeCustomerFail', default: true };
+  await app.post('/payment-methods', { paymentMethod: { ...paymentMethod, automaticallyUpdateSubscriptions: true } });
+  await app.put('/test-clock', { testClock: { now: clock + 32 * 86_400_000 } });
+  clock += 32 * 86_400_000;
+  await sql`
+    create function close_links() returns trigger language plpgsql as $$
+    begin
+      update customers set portal_version = portal_version + 1 where id = new.customer_id;
+      return null;
+    end $$`.execute(app.owner);
+  await sql`create trigger close_links after insert on payments for each row execute function close_links()`.execute(
+    app.owner,
+  );
+  assert.equal((await send(`/portal/subscriptions/${subscriptionId}/pay`)).status, 403);
+  await sql`drop function close_links cascade`.execute(app.owner);
+  assert.equal(await failuresOf(customerId), 1);
 });
 
 test('a customer adds an add-on, keeps it with another plan, and removes it; a trial and a plan of two give none', async () => {
