@@ -1157,6 +1157,12 @@ create table number_series (
   constraint number_series_stem CHECK ((stem ~~ '_%-'::text))
 );
 
+create table one_row (
+  is_one boolean not null default true,
+  constraint one_row_pkey PRIMARY KEY (is_one),
+  constraint one_row_only CHECK (is_one)
+);
+
 create table organizations (
   id text not null,
   name text not null,
@@ -2746,8 +2752,10 @@ CREATE OR REPLACE FUNCTION public.add_credit_subjects()
  LANGUAGE plpgsql
  SET search_path TO 'public', 'pg_temp'
 AS $function$
+declare
+  subjects credit_subjects[] := array(select row(a.environment_id, a.id, a.pricing_model_id)::credit_subjects from added a);
 begin
-  insert into credit_subjects select environment_id, id, pricing_model_id from added;
+  insert into credit_subjects select s.* from one_row, unnest(subjects) s;
   return null;
 end $function$;
 CREATE OR REPLACE FUNCTION public.address_events()
@@ -2757,25 +2765,32 @@ CREATE OR REPLACE FUNCTION public.address_events()
 AS $function$
 declare
   real_now bigint := (extract(epoch from clock_timestamp()) * 1000)::bigint;
+  published events[] := array(select row(a.*)::events from added a);
+  addressed integer;
   endpoint record;
 begin
-  for endpoint in with addressed as (
-    insert into webhook_deliveries (environment_id, id, pricing_model_id, webhook_id, event_id, event_type, object_id, status,
-           next_attempt_at, created_at, updated_at)
-    select matched.environment_id, 'webhook_delivery_' || substr(matched.id, 7) || substr(matched.webhook_id, 9),
-           matched.pricing_model_id, matched.webhook_id, matched.id, matched.type, matched.object_id, 'pending', real_now,
-           real_now, real_now
-      from (
-        select e.environment_id, e.id, e.pricing_model_id, e.type, e.object_id, w.id as webhook_id
-          from added e
-          join webhooks w on w.environment_id = e.environment_id and w.pricing_model_id = e.pricing_model_id
-         where w.active and webhook_wants(w.filter_types, e.type)
-         order by e.id
-           for key share of w
-      ) as matched
-    returning environment_id, webhook_id
-  )
-  select distinct a.environment_id, a.webhook_id from addressed a
+  insert into webhook_deliveries (environment_id, id, pricing_model_id, webhook_id, event_id, event_type, object_id, status,
+         next_attempt_at, created_at, updated_at)
+  select matched.environment_id, 'webhook_delivery_' || substr(matched.id, 7) || substr(matched.webhook_id, 9),
+         matched.pricing_model_id, matched.webhook_id, matched.id, matched.type, matched.object_id, 'pending', real_now,
+         real_now, real_now
+    from (
+      select e.environment_id, e.id, e.pricing_model_id, e.type, e.object_id, w.id as webhook_id
+        from unnest(published) e
+        join webhooks w on w.environment_id = e.environment_id and w.pricing_model_id = e.pricing_model_id
+       where w.active and webhook_wants(w.filter_types, e.type)
+       order by e.id
+         for key share of w
+    ) as matched;
+  get diagnostics addressed = row_count;
+  if addressed = 0 then
+    return null;
+  end if;
+  for endpoint in
+    select distinct w.environment_id, w.id as webhook_id
+      from unnest(published) e
+      join webhooks w on w.environment_id = e.environment_id and w.pricing_model_id = e.pricing_model_id
+     where w.active and webhook_wants(w.filter_types, e.type)
   loop
     perform announce_deliveries(endpoint.environment_id, endpoint.webhook_id);
   end loop;
@@ -2870,7 +2885,7 @@ declare
   row_of jsonb := to_jsonb(coalesce(new, old));
 begin
   -- Each start prints another first link, as long as there is no member. Nobody has changed anything by that.
-  if tg_table_name = 'people_invitations' and row_of ->> 'email' is null then
+  if table_of_trigger(tg_table_name) = 'people_invitations' and row_of ->> 'email' is null then
     return null;
   end if;
   if tg_op = 'UPDATE' then
@@ -2905,7 +2920,7 @@ declare
   was jsonb;
   becomes jsonb;
 begin
-  case tg_table_name
+  case table_of_trigger(tg_table_name)
     when 'people_users' then
       was := jsonb_build_object('two_factor_enabled', coalesce(old.two_factor_enabled, false));
       becomes := jsonb_build_object('two_factor_enabled', coalesce(new.two_factor_enabled, false));
@@ -2945,9 +2960,7 @@ declare
   pricing_model text := case when audited_table = 'pricing_models' then 'row.id'
     when 'pricing_model_id' = any (columns) then 'row.pricing_model_id' else 'null' end;
   entry text := format($entry$
-    insert into audit_log (environment_id, id, pricing_model_id, occurred_at, actor_type, api_key_id, user_id, action, request_id,
-           record, record_id, operation, before, after)
-    select row.%I, first_id || to_hex(1048576 + row_number() over ()), %s, microseconds / 1000, actor, key_id, person_id, doing, request_name,
+    select row(row.%I, first_id || to_hex(1048576 + row_number() over ()), %s, microseconds / 1000, actor, key_id, person_id, doing, request_name,
            %L, row.%I::text, lower(tg_op), $entry$, environment_column, pricing_model, record, id_column);
   change text;
 begin
@@ -2965,17 +2978,21 @@ begin
           case current_setting('role') when 'tollkeeper_service' then 'system' else 'operator' end) end;
       doing text := nullif(current_setting('tollkeeper.action', true), '');
       request_name text := nullif(current_setting('tollkeeper.request_id', true), '');
+      entries audit_log[];
     begin
       if tg_op = 'INSERT' then
-        %s null, (%s)::json from added row;
+        entries := array(%s null, (%s)::json)::audit_log from added row);
       elsif tg_op = 'DELETE' then
-        %s (%s)::json, null from removed row;
+        entries := array(%s (%s)::json, null)::audit_log from removed row);
       else
         -- A full join is never carried out row by row, however few rows the first statement had that its plan was made for.
-        %s changed.before::json, (%s)::json
+        entries := array(%s changed.before::json, (%s)::json)::audit_log
           from added row full join removed was on %s
          cross join lateral (select %s) changed (before)
-         where changed.before <> '{}';
+         where changed.before <> '{}');
+      end if;
+      if cardinality(entries) > 0 then
+        insert into audit_log select entry.* from one_row, unnest(entries) entry;
       end if;
       return null;
     end $body$ $function$,
@@ -3046,7 +3063,7 @@ declare
   said text;
 begin
   select case when k.permissions && sufficient is not false then e.id end, e.organization_id, e.livemode, e.currency,
-         shared_settings(e), e.clock_now, k.id, k.pricing_model_id, null, null
+         shared_settings(row(e.*)::environments), e.clock_now, k.id, k.pricing_model_id, null, null
     into found_scope
     from api_keys k join environments e on e.id = k.environment_id
    where k.hash = key_hash and k.active and (k.expires_at is null or k.expires_at > at);
@@ -3066,7 +3083,7 @@ declare
   found_scope environment_scope;
 begin
   select case when m.role = any (sufficient_roles) is not false then e.id end, e.organization_id, e.livemode, e.currency,
-         shared_settings(e), e.clock_now, null, null, m.user_id, m.role
+         shared_settings(row(e.*)::environments), e.clock_now, null, null, m.user_id, m.role
     into found_scope
     from people_sessions s
     join people_memberships m on m.user_id = s.user_id
@@ -3116,6 +3133,8 @@ CREATE OR REPLACE FUNCTION public.book_other_usage(p_environment bigint, p_now b
  SET lock_timeout TO '100ms'
 AS $function$
 declare
+  placed placed_usage[];
+  closed closed_rollup[];
   fallen text[];
 begin
   perform from ledger_accounts a
@@ -3161,70 +3180,74 @@ begin
            sum(d.hour_events) filter (where d.is_open) over of_account as open_events,
            max(d.series) filter (where d.is_open) over of_account as open_series
       from decided d window of_account as (partition by d.account_id)
-  ), entry as (
-    insert into ledger_entries (environment_id, id, pricing_model_id, ledger_transaction_id, ledger_account_id, debit_side, credit_side,
-           amount, price_id, billing_period_id, applied_credit_ids, applied_amounts, available_after, created_at)
-    select p_environment, p.entry, (p.account).pricing_model_id, p_transaction, p.account_id, 'available', 'used', p.units, p.price, p.period,
-           p.credits, p.amounts, (p.account).available - p.upto, greatest((p.account).updated_at, p_now)
-      from placed p order by p.position
-  ), overage as (
-    insert into usage_overages (environment_id, ledger_account_id, price_id, uncovered, events, own_amount)
-    select p_environment, p.account_id, p.price, p.units - p.covered, p.events, p.own_amount
-      from placed p where p.units > p.covered or p.events > 0
-    on conflict (environment_id, ledger_account_id, price_id)
-    do update set uncovered = usage_overages.uncovered + excluded.uncovered, events = usage_overages.events + excluded.events,
-                  own_amount = usage_overages.own_amount + excluded.own_amount
-  ), credit as (
-    update usage_credits c set applied = c.applied + used.amount, updated_at = greatest(c.updated_at, p_now)
-      from (
-        select part.id, sum(part.amount) as amount
-          from (
-            select used.id, used.amount
-              from placed p, unnest(p.credits, p.amounts) as used (id, amount) where not p.keeps_drawing
-            union all
-            select (p.account).pending_credit_id, (p.account).covered - (p.account).applied
-              from placed p where p.is_first and p.account_covered > 0 and not p.keeps_drawing and (p.account).pending_credit_id is not null
-          ) part
-         group by part.id) used
-     where c.environment_id = p_environment and c.id = used.id
-  ), moved as (
-    update ledger_accounts a
-       set used = a.used + p.account_units,
-           covered = a.covered + p.account_covered,
-           applied = case when p.account_covered > 0 and not p.keeps_drawing then a.covered + p.account_covered else a.applied end,
-           pending_credit_id = case when p.account_covered = 0 then a.pending_credit_id when p.keeps_drawing then p.one_credit end,
-           pending_limit = case when p.account_covered = 0 then a.pending_limit
-                           when not p.keeps_drawing then 0
-                           when a.pending_credit_id is null then p.one_rest else a.pending_limit end,
-           open_series_id = coalesce(p.open_series, a.open_series_id),
-           open_hour = case when p.open_series is null then a.open_hour else p_hour end,
-           open_units = case when p.open_series is null then a.open_units when p.opens_hour then p.open_units else a.open_units + p.open_units end,
-           open_events = case when p.open_series is null then a.open_events when p.opens_hour then p.open_events else a.open_events + p.open_events end,
-           updated_at = greatest(a.updated_at, p_now)
-      from placed p
-     where p.is_first and a.environment_id = p_environment and a.id = p.account_id
-  ), closed as (
-    select p.account, p.series, p_hour as hour, p.hour_units as units, p.hour_events as events
-      from placed p where p.hour_events > 0 and not p.is_open
-    union all
-    -- The roll-up that the present hour takes the place of.
-    select p.account, (p.account).open_series_id, (p.account).open_hour, (p.account).open_units, (p.account).open_events
-      from placed p where p.is_first and p.opens_hour and p.open_series is not null and (p.account).open_series_id is not null
-  ), rollup as (
-    insert into usage_rollups (environment_id, series_id, hour, units, events)
-    select p_environment, c.series, c.hour, sum(c.units), sum(c.events)
-      from closed c group by c.series, c.hour order by c.series, c.hour
-    on conflict (environment_id, series_id, hour)
-    do update set units = usage_rollups.units + excluded.units, events = usage_rollups.events + excluded.events, is_summed = false
-  ), of_day as (
-    insert into usage_days (environment_id, pricing_model_id, usage_meter_id, day, units, events)
-    select p_environment, (c.account).pricing_model_id, (c.account).usage_meter_id, day_of(c.hour), sum(c.units), sum(c.events)
-      from closed c group by 2, 3, 4
   )
+  select array_agg(row(p.account, p.price, p.period, p.series, p.entry, p.units, p.hour_units, p.hour_events, p.threshold, p.events,
+                       p.own_amount, p.position, p.upto, p.credits, p.amounts, p.covered, p.account_id, p.is_first, p.account_units,
+                       p.account_covered, p.one_credit, p.one_rest, p.opens_hour, p.keeps_drawing, p.is_open, p.open_units, p.open_events,
+                       p.open_series)::placed_usage order by p.position)
+    into placed from placed p;
+  -- From the accounts and their credits as they are before the usage.
   select array_agg(p.account_id) into fallen
     from (select p.account_id, p.threshold, p.account_units, balance_of_account(p.account, p_now) as balance
-            from placed p where p.is_first and p.threshold is not null) p
+            from unnest(placed) p where p.is_first and p.threshold is not null) p
    where p.balance >= p.threshold and p.balance - p.account_units < p.threshold;
+  insert into ledger_entries (environment_id, id, pricing_model_id, ledger_transaction_id, ledger_account_id, debit_side, credit_side,
+         amount, price_id, billing_period_id, applied_credit_ids, applied_amounts, available_after, created_at)
+  select p_environment, p.entry, (p.account).pricing_model_id, p_transaction, p.account_id, 'available', 'used', p.units, p.price, p.period,
+         p.credits, p.amounts, (p.account).available - p.upto, greatest((p.account).updated_at, p_now)
+    from one_row, unnest(placed) p order by p.position;
+  insert into usage_overages (environment_id, ledger_account_id, price_id, uncovered, events, own_amount)
+  select p_environment, p.account_id, p.price, p.units - p.covered, p.events, p.own_amount
+    from one_row, unnest(placed) p where p.units > p.covered or p.events > 0
+  on conflict (environment_id, ledger_account_id, price_id)
+  do update set uncovered = usage_overages.uncovered + excluded.uncovered, events = usage_overages.events + excluded.events,
+                own_amount = usage_overages.own_amount + excluded.own_amount;
+  update usage_credits c set applied = c.applied + used.amount, updated_at = greatest(c.updated_at, p_now)
+    from (
+      select part.id, sum(part.amount) as amount
+        from (
+          select used.id, used.amount
+            from unnest(placed) p, unnest(p.credits, p.amounts) as used (id, amount) where not p.keeps_drawing
+          union all
+          select (p.account).pending_credit_id, (p.account).covered - (p.account).applied
+            from unnest(placed) p where p.is_first and p.account_covered > 0 and not p.keeps_drawing and (p.account).pending_credit_id is not null
+        ) part
+       group by part.id) used
+   where c.environment_id = p_environment and c.id = used.id;
+  update ledger_accounts a
+     set used = a.used + p.account_units,
+         covered = a.covered + p.account_covered,
+         applied = case when p.account_covered > 0 and not p.keeps_drawing then a.covered + p.account_covered else a.applied end,
+         pending_credit_id = case when p.account_covered = 0 then a.pending_credit_id when p.keeps_drawing then p.one_credit end,
+         pending_limit = case when p.account_covered = 0 then a.pending_limit
+                         when not p.keeps_drawing then 0
+                         when a.pending_credit_id is null then p.one_rest else a.pending_limit end,
+         open_series_id = coalesce(p.open_series, a.open_series_id),
+         open_hour = case when p.open_series is null then a.open_hour else p_hour end,
+         open_units = case when p.open_series is null then a.open_units when p.opens_hour then p.open_units else a.open_units + p.open_units end,
+         open_events = case when p.open_series is null then a.open_events when p.opens_hour then p.open_events else a.open_events + p.open_events end,
+         updated_at = greatest(a.updated_at, p_now)
+    from unnest(placed) p
+   where p.is_first and a.environment_id = p_environment and a.id = p.account_id;
+  select array_agg(row((c.account).pricing_model_id, (c.account).usage_meter_id, c.series, c.hour, c.units, c.events)::closed_rollup) into closed
+    from (
+      select p.account, p.series, p_hour as hour, p.hour_units as units, p.hour_events as events
+        from unnest(placed) p where p.hour_events > 0 and not p.is_open
+      union all
+      -- The roll-up that the present hour takes the place of.
+      select p.account, (p.account).open_series_id, (p.account).open_hour, (p.account).open_units, (p.account).open_events
+        from unnest(placed) p where p.is_first and p.opens_hour and p.open_series is not null and (p.account).open_series_id is not null
+    ) c;
+  if closed is not null then
+    insert into usage_rollups (environment_id, series_id, hour, units, events)
+    select p_environment, c.series, c.hour, sum(c.units), sum(c.events)
+      from one_row, unnest(closed) c group by c.series, c.hour order by c.series, c.hour
+    on conflict (environment_id, series_id, hour)
+    do update set units = usage_rollups.units + excluded.units, events = usage_rollups.events + excluded.events, is_summed = false;
+    insert into usage_days (environment_id, pricing_model_id, usage_meter_id, day, units, events)
+    select p_environment, c.pricing_model_id, c.usage_meter_id, day_of(c.hour), sum(c.units), sum(c.events)
+      from one_row, unnest(closed) c group by c.pricing_model_id, c.usage_meter_id, day_of(c.hour);
+  end if;
   return fallen;
 end $function$;
 CREATE OR REPLACE FUNCTION public.book_pooled(p_environment bigint, p_now bigint, p_transaction text, p_account text, p_price text, p_period text, p_units numeric, p_pool text, p_cost numeric, p_amount numeric, p_entry text)
@@ -3245,7 +3268,9 @@ CREATE OR REPLACE FUNCTION public.book_simple_usage(p_environment bigint, p_now 
  LANGUAGE plpgsql
 AS $function$
 declare
-  booked bigint[];
+  moved moved_usage[];
+  has_rollups boolean;
+  has_overages boolean;
 begin
   with usage as materialized (
     select * from unnest(u_account, u_revision, u_price, u_period, u_series, u_entry, u_units, u_hour_units, u_hour_events, u_upto,
@@ -3272,40 +3297,43 @@ begin
        and (u.threshold is null or a.available - a.held - u.of_account >= u.threshold or (a.held = 0 and a.available < u.threshold))
     returning a.id, a.pricing_model_id, a.usage_meter_id, a.pending_credit_id, a.updated_at, a.available + u.of_account as available_before,
               case when a.open_series_id = u.series then u.position end as opened_by
-  ), moved as materialized (
-    select u.*, a.* from account a join usage u on u.account = a.id
-  ), rollup as (
+  )
+  select array_agg(row(u.position, a.id, a.pricing_model_id, a.usage_meter_id, a.pending_credit_id, a.updated_at, a.available_before - u.upto,
+                       u.price, u.period, u.series, u.entry, u.units, u.hour_units, u.hour_events, u.events, u.own_amount,
+                       u.hour_events > 0 and a.opened_by is distinct from u.position)::moved_usage),
+         bool_or(u.hour_events > 0 and a.opened_by is distinct from u.position), bool_or(a.pending_credit_id is null or u.events > 0)
+    into moved, has_rollups, has_overages
+    from account a join usage u on u.account = a.id;
+  if moved is null then
+    return null;
+  end if;
+  if has_rollups then
     insert into usage_rollups (environment_id, series_id, hour, units, events)
-    select p_environment, moved.series, p_hour, moved.hour_units, moved.hour_events
-      from moved where moved.hour_events > 0 and moved.opened_by is distinct from moved.position
-     order by moved.series
+    select p_environment, m.series, p_hour, m.hour_units, m.hour_events
+      from one_row, unnest(moved) m where m.has_rollup
+     order by m.series
     on conflict (environment_id, series_id, hour)
-    do update set units = usage_rollups.units + excluded.units, events = usage_rollups.events + excluded.events, is_summed = false
-  ), of_day as (
+    do update set units = usage_rollups.units + excluded.units, events = usage_rollups.events + excluded.events, is_summed = false;
     insert into usage_days (environment_id, pricing_model_id, usage_meter_id, day, units, events)
-    select p_environment, moved.pricing_model_id, moved.usage_meter_id, day_of(p_hour), sum(moved.hour_units), sum(moved.hour_events)
-      from moved where moved.hour_events > 0 and moved.opened_by is distinct from moved.position
-     group by moved.pricing_model_id, moved.usage_meter_id
-  ), entry as (
-    insert into ledger_entries (environment_id, id, pricing_model_id, ledger_transaction_id, ledger_account_id, debit_side, credit_side,
-           amount, price_id, billing_period_id, applied_credit_ids, applied_amounts, available_after, created_at)
-    select p_environment, moved.entry, moved.pricing_model_id, p_transaction, moved.id, 'available', 'used',
-           moved.units, moved.price, moved.period,
-           case when moved.pending_credit_id is not null then array[moved.pending_credit_id] end,
-           case when moved.pending_credit_id is not null then array[moved.units] end,
-           moved.available_before - moved.upto, moved.updated_at
-      from moved
-  ), overage as (
+    select p_environment, m.pricing_model_id, m.usage_meter_id, day_of(p_hour), sum(m.hour_units), sum(m.hour_events)
+      from one_row, unnest(moved) m where m.has_rollup
+     group by m.pricing_model_id, m.usage_meter_id;
+  end if;
+  insert into ledger_entries (environment_id, id, pricing_model_id, ledger_transaction_id, ledger_account_id, debit_side, credit_side,
+         amount, price_id, billing_period_id, applied_credit_ids, applied_amounts, available_after, created_at)
+  select p_environment, m.entry, m.pricing_model_id, p_transaction, m.account, 'available', 'used', m.units, m.price, m.period,
+         case when m.credit is not null then array[m.credit] end, case when m.credit is not null then array[m.units] end,
+         m.available_after, m.at
+    from one_row, unnest(moved) m;
+  if has_overages then
     insert into usage_overages (environment_id, ledger_account_id, price_id, uncovered, events, own_amount)
-    select p_environment, moved.id, moved.price, case when moved.pending_credit_id is null then moved.units else 0 end,
-           moved.events, moved.own_amount
-      from moved where moved.pending_credit_id is null or moved.events > 0
+    select p_environment, m.account, m.price, case when m.credit is null then m.units else 0 end, m.events, m.own_amount
+      from one_row, unnest(moved) m where m.credit is null or m.events > 0
     on conflict (environment_id, ledger_account_id, price_id)
     do update set uncovered = usage_overages.uncovered + excluded.uncovered, events = usage_overages.events + excluded.events,
-                  own_amount = usage_overages.own_amount + excluded.own_amount
-  )
-  select array_agg(moved.position) into booked from moved;
-  return booked;
+                  own_amount = usage_overages.own_amount + excluded.own_amount;
+  end if;
+  return array(select m.position from unnest(moved) m);
 end $function$;
 CREATE OR REPLACE FUNCTION public.book_usage(p_environment bigint, p_now bigint, p_hour bigint, p_booking bigint, p_transaction text, p_model text, p_locks_first boolean, u_account text[], u_revision bigint[], u_price text[], u_period text[], u_series bigint[], u_entry text[], u_units numeric[], u_hour_units numeric[], u_hour_events bigint[], u_upto numeric[], u_of_account numeric[], u_threshold numeric[], u_events numeric[], u_own_amount numeric[], r_series bigint[], r_hour bigint[], r_units numeric[], r_events bigint[], t_subscription text[], d_usage integer[], d_units numeric[], d_pool text[], d_cost numeric[], d_threshold numeric[], d_entry text[], d_pool_entry text[], d_pooled numeric[], d_amount numeric[])
  RETURNS text[]
@@ -3335,7 +3363,7 @@ begin
     -- What is left is booked on the accounts of meters. Usage that pools paid for in full has its events counted here.
     insert into usage_overages (environment_id, ledger_account_id, price_id, events, own_amount)
     select p_environment, u.account, u.price, u.events, u.own_amount
-      from unnest(u_account, u_price, u_units, u_events, u_own_amount, pooled) as u (account, price, units, events, own_amount, pooled)
+      from one_row, unnest(u_account, u_price, u_units, u_events, u_own_amount, pooled) as u (account, price, units, events, own_amount, pooled)
      where u.units = u.pooled and u.events > 0
     on conflict (environment_id, ledger_account_id, price_id)
     do update set events = usage_overages.events + excluded.events, own_amount = usage_overages.own_amount + excluded.own_amount;
@@ -3385,7 +3413,7 @@ begin
   if cardinality(r_series) > 0 then
     insert into usage_rollups (environment_id, series_id, hour, units, events)
     select p_environment, r.series, r.hour, sum(r.units), sum(r.events)
-      from unnest(r_series, r_hour, r_units, r_events) as r (series, hour, units, events)
+      from one_row, unnest(r_series, r_hour, r_units, r_events) as r (series, hour, units, events)
      group by r.series, r.hour order by r.series, r.hour
     on conflict (environment_id, series_id, hour)
     do update set units = usage_rollups.units + excluded.units, events = usage_rollups.events + excluded.events, is_summed = false;
@@ -3398,7 +3426,7 @@ begin
   -- After the accounts, which whoever deletes these rows has locked too, and in one order.
   if cardinality(t_subscription) > 0 then
     insert into usage_threshold_checks (environment_id, subscription_id, due_at)
-    select p_environment, t.id, p_now from unnest(t_subscription) as t (id) order by t.id
+    select p_environment, t.id, p_now from one_row, unnest(t_subscription) as t (id) order by t.id
     on conflict do nothing;
   end if;
   -- Null where neither has fallen.
@@ -3409,8 +3437,10 @@ CREATE OR REPLACE FUNCTION public.change_threshold()
  LANGUAGE plpgsql
  SET search_path TO 'public', 'pg_temp'
 AS $function$
+declare
+  version bigint := nextval('catalog_versions');
 begin
-  update pricing_models m set catalog_version = nextval('catalog_versions') where m.environment_id = new.id;
+  update pricing_models m set catalog_version = version where m.environment_id = new.id;
   insert into usage_threshold_checks (environment_id, subscription_id, due_at)
   select distinct a.environment_id, a.subscription_id, coalesce(new.clock_now, new.updated_at)
     from (select o.ledger_account_id from usage_overages o
@@ -3439,18 +3469,19 @@ AS $function$
 declare
   is_broken boolean;
   is_special boolean;
+  entries ledger_entries[] := array(select row(a.*)::ledger_entries from added a);
 begin
   -- The entries of a statement share their transaction and a few prices: each is looked up once. Most are usage that one
   -- credit paid for. It points at its account itself, and mostly at the same period. By itself, as the plan for what else there
   -- may be takes longer to set up than this to carry out.
   select exists (
-           select from (select distinct environment_id, ledger_transaction_id as id from added) e
+           select from (select distinct environment_id, ledger_transaction_id as id from unnest(entries)) e
             where (select true from ledger_transactions t where t.environment_id = e.environment_id and t.id = e.id) is null)
       or exists (
-           select from (select distinct environment_id, price_id as id from added where price_id is not null) e
+           select from (select distinct environment_id, price_id as id from unnest(entries) where price_id is not null) e
             where (select true from prices p where p.environment_id = e.environment_id and p.id = e.id) is null),
          exists (
-           select from added e
+           select from unnest(entries) e
             where e.usage_credit_id is not null or e.credit_pool_id is not null or cardinality(e.applied_credit_ids) is distinct from 1
                or (select c.ledger_account_id = e.ledger_account_id
                           and (e.billing_period_id is null or e.billing_period_id = c.billing_period_id)
@@ -3458,7 +3489,7 @@ begin
     into is_broken, is_special;
   if is_special and not is_broken then
     is_broken := exists (
-      select from added e
+      select from unnest(entries) e
        where (select true from ledger_accounts a where a.environment_id = e.environment_id and a.id = e.ledger_account_id) is null
           or (e.billing_period_id is not null
               and (select true from billing_periods b where b.environment_id = e.environment_id and b.id = e.billing_period_id) is null)
@@ -3475,7 +3506,7 @@ begin
       table = 'ledger_entries', constraint = 'ledger_entries_references';
   end if;
   if is_special and exists (
-    select from added e
+    select from unnest(entries) e
      where (select count(distinct applied.id) from unnest(e.applied_credit_ids) as applied (id)) < cardinality(e.applied_credit_ids))
   then
     raise check_violation using message = 'a ledger entry names a credit twice',
@@ -3503,11 +3534,16 @@ CREATE OR REPLACE FUNCTION public.check_usage_event_series()
  SET search_path TO 'public', 'pg_temp'
 AS $function$
 declare
+  environments bigint[];
+  series bigint[];
   newest integer;
   since bigint;
+  keys uuid[];
 begin
+  select array_agg(e.environment_id), array_agg(e.series_id) into environments, series
+    from (select distinct environment_id, series_id from added) e;
   if exists (
-    select from (select distinct environment_id, series_id from added) e
+    select from unnest(environments, series) as e (environment_id, series_id)
      where (select true from usage_series s where s.environment_id = e.environment_id and s.id = e.series_id) is null)
   then
     raise foreign_key_violation using message = 'a usage event points at a series that does not exist',
@@ -3517,8 +3553,9 @@ begin
   select partition_of(max(booking)) into newest from added;
   if newest > 0 then
     select p.unique_from into strict since from usage_partitions p where p.number = newest;
-    if since < newest::bigint << 40 and exists (
-      select from added a
+    keys := case when since < newest::bigint << 40 then array(select a.transaction_key from added a) end;
+    if exists (
+      select from unnest(keys) a (transaction_key)
        where (select true from usage_events e
                where e.transaction_key = a.transaction_key and e.booking >= since and e.booking < newest::bigint << 40 limit 1))
     then
@@ -3553,30 +3590,28 @@ CREATE OR REPLACE FUNCTION public.close_idle_rollups(at_most integer)
  SET search_path TO 'public', 'pg_temp'
 AS $function$
 declare
-  closed integer;
+  idle ledger_accounts[];
 begin
-  with idle as materialized (
-    select a.environment_id, a.id, a.pricing_model_id, a.usage_meter_id, a.open_series_id, a.open_hour, a.open_units, a.open_events
+  with found as materialized (
+    select a.*
       from environments e
       join ledger_accounts a on a.environment_id = e.id and a.open_series_id is not null
        and a.open_hour < coalesce(e.clock_now, (extract(epoch from clock_timestamp()) * 1000)::bigint) - 7200000
      limit at_most for update of a skip locked
   ), shut as (
     update ledger_accounts a set open_series_id = null, open_hour = null, open_units = null, open_events = null
-      from idle i where a.environment_id = i.environment_id and a.id = i.id
-  ), rollup as (
-    insert into usage_rollups (environment_id, series_id, hour, units, events)
-    select environment_id, open_series_id, open_hour, sum(open_units), sum(open_events)
-      from idle group by 1, 2, 3 order by 1, 2, 3
-    on conflict (environment_id, series_id, hour)
-    do update set units = usage_rollups.units + excluded.units, events = usage_rollups.events + excluded.events, is_summed = false
-  ), of_day as (
-    insert into usage_days (environment_id, pricing_model_id, usage_meter_id, day, units, events)
-    select environment_id, pricing_model_id, usage_meter_id, day_of(open_hour), sum(open_units), sum(open_events)
-      from idle group by 1, 2, 3, 4
+      from found f where a.environment_id = f.environment_id and a.id = f.id
   )
-  select count(*) into closed from idle;
-  return closed;
+  select array_agg(row(found.*)::ledger_accounts) into idle from found;
+  insert into usage_rollups (environment_id, series_id, hour, units, events)
+  select environment_id, open_series_id, open_hour, sum(open_units), sum(open_events)
+    from one_row, unnest(idle) group by 1, 2, 3 order by 1, 2, 3
+  on conflict (environment_id, series_id, hour)
+  do update set units = usage_rollups.units + excluded.units, events = usage_rollups.events + excluded.events, is_summed = false;
+  insert into usage_days (environment_id, pricing_model_id, usage_meter_id, day, units, events)
+  select environment_id, pricing_model_id, usage_meter_id, day_of(open_hour), sum(open_units), sum(open_events)
+    from one_row, unnest(idle) group by 1, 2, 3, 4;
+  return coalesce(cardinality(idle), 0);
 end $function$;
 CREATE OR REPLACE FUNCTION public.conditions_tie(one jsonb, other jsonb)
  RETURNS boolean
@@ -3595,7 +3630,7 @@ AS $function$
 begin
   return query
   with usage as (
-    select a as account, u.*, sum(u.units) over (partition by u.account_id order by u.position) as upto
+    select row(a.*)::ledger_accounts as account, u.*, sum(u.units) over (partition by u.account_id order by u.position) as upto
       from unnest(u_account, u_price, u_period, u_series, u_entry, u_units, u_hour_units, u_hour_events, u_threshold,
                   u_events, u_own_amount, is_booked)
              with ordinality
@@ -3714,6 +3749,7 @@ declare
   part integer;
   usage integer;
   first_usage integer;
+  rest numeric;
   units numeric;
   drawn numeric;
   payer ledger_accounts;
@@ -3755,7 +3791,7 @@ begin
     raise serialization_failure using message = 'a subscription has changed';
   end if;
   if array_remove(d_threshold, null) <> '{}' then
-    select array_agg(w.id), array_agg(w.threshold), array_agg(balance_of_account(a, p_now)) into watched, thresholds, balances
+    select array_agg(w.id), array_agg(w.threshold), array_agg(balance_of_account(row(a.*)::ledger_accounts, p_now)) into watched, thresholds, balances
       from (select distinct d.id, d.threshold from unnest(pool_accounts, d_threshold) as d (id, threshold)
              where d.id is not null and d.threshold is not null) w
       join ledger_accounts a on a.environment_id = p_environment and a.id = w.id;
@@ -3775,9 +3811,9 @@ begin
     first_usage := array_position(u_account, u_account[usage]);
     if free[first_usage] is null then
       -- The balance, without the usage that is owed.
-      free[first_usage] := (
-        select greatest(balance_of_account(a, p_now) + a.used - a.covered - a.settled - a.pooled, 0)
-          from ledger_accounts a where a.environment_id = p_environment and a.id = u_account[usage]);
+      select greatest(balance_of_account(row(a.*)::ledger_accounts, p_now) + a.used - a.covered - a.settled - a.pooled, 0) into rest
+        from ledger_accounts a where a.environment_id = p_environment and a.id = u_account[usage];
+      free[first_usage] := rest;
     end if;
     units := d_units[part] - least(d_units[part], free[first_usage]);
     free[first_usage] := free[first_usage] - (d_units[part] - units);
@@ -3794,7 +3830,7 @@ begin
     select array_agg(a.id) into fallen
       from unnest(watched, thresholds, balances) as w (id, threshold, balance)
       join ledger_accounts a on a.environment_id = p_environment and a.id = w.id
-     where w.balance >= w.threshold and balance_of_account(a, p_now) < w.threshold;
+     where w.balance >= w.threshold and balance_of_account(row(a.*)::ledger_accounts, p_now) < w.threshold;
   end if;
 end $function$;
 CREATE OR REPLACE FUNCTION public.drop_usage_partition_load(n integer)
@@ -3856,7 +3892,7 @@ AS $function$
 declare
   found_scope environment_scope;
 begin
-  select e.id, e.organization_id, e.livemode, e.currency, shared_settings(e), e.clock_now, null, null, null, null
+  select e.id, e.organization_id, e.livemode, e.currency, shared_settings(row(e.*)::environments), e.clock_now, null, null, null, null
     into found_scope
     from environments e where e.id = wanted;
   perform set_config('tollkeeper.environment_id', coalesce(found_scope.environment_id::text, ''), true),
@@ -4267,11 +4303,29 @@ BEGIN ATOMIC
   SELECT count(*) AS count
     FROM forgotten;
 END;
+CREATE OR REPLACE FUNCTION public.has_job(task text, mentioned text)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ STABLE
+AS $function$
+begin
+  return exists (
+    select from graphile_worker._private_jobs j join graphile_worker._private_tasks t on t.id = j.task_id
+     where t.identifier = task and j.attempts < j.max_attempts and strpos(j.payload::text, mentioned) > 0);
+end $function$;
+CREATE OR REPLACE FUNCTION public.has_job_with_key(wanted text)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ STABLE
+AS $function$
+begin
+  return exists (select from graphile_worker._private_jobs j where j.key = wanted);
+end $function$;
 CREATE OR REPLACE FUNCTION public.has_own_rights(table_name name)
  RETURNS boolean
  LANGUAGE sql
  IMMUTABLE
-RETURN (table_name ~ '^(people_|check_|usage_events_[0-9]+$|usage_partitions$|test_processor_|cells?$)'::text);
+RETURN (table_name ~ '^(one_row$|people_|check_|usage_events_[0-9]+$|usage_partitions$|test_processor_|cells?$)'::text);
 CREATE OR REPLACE FUNCTION public.id_time(at bigint)
  RETURNS text
  LANGUAGE sql
@@ -4335,21 +4389,20 @@ CREATE OR REPLACE FUNCTION public.invoices_by_day()
  LANGUAGE plpgsql
  SET search_path TO 'public', 'pg_temp'
 AS $function$
+    declare
+      present invoices[] := '{}';
+      former invoices[] := '{}';
     begin
-      case tg_op
-        when 'INSERT' then insert into money_days (environment_id, pricing_model_id, kind, day, currency, reason, count, amount, tax) select environment_id, pricing_model_id, kind, day, currency, reason, sum(sign * count), sum(sign * amount), sum(sign * tax) from (
+      if tg_op <> 'DELETE' then
+        present := array(select row(a.*)::invoices from added a);
+      end if;
+      if tg_op <> 'INSERT' then
+        former := array(select row(r.*)::invoices from removed r);
+      end if;
+      insert into money_days (environment_id, pricing_model_id, kind, day, currency, reason, count, amount, tax) select environment_id, pricing_model_id, kind, day, currency, reason, sum(sign * count), sum(sign * amount), sum(sign * tax) from one_row cross join (
   select sign, environment_id, pricing_model_id, 'invoiced' as kind, day_of(invoice_date) as day, currency, reason,
          1 as count, subtotal as amount, tax_amount as tax
-    from (select 1 as sign, * from added) i where status not in ('draft', 'void') and consolidated_into is null) part group by environment_id, pricing_model_id, kind, day, currency, reason having (sum(sign * count), sum(sign * amount), sum(sign * tax)) <> (0, 0, 0);
-        when 'UPDATE' then insert into money_days (environment_id, pricing_model_id, kind, day, currency, reason, count, amount, tax) select environment_id, pricing_model_id, kind, day, currency, reason, sum(sign * count), sum(sign * amount), sum(sign * tax) from (
-  select sign, environment_id, pricing_model_id, 'invoiced' as kind, day_of(invoice_date) as day, currency, reason,
-         1 as count, subtotal as amount, tax_amount as tax
-    from (select 1 as sign, * from added union all select -1, * from removed) i where status not in ('draft', 'void') and consolidated_into is null) part group by environment_id, pricing_model_id, kind, day, currency, reason having (sum(sign * count), sum(sign * amount), sum(sign * tax)) <> (0, 0, 0);
-        when 'DELETE' then insert into money_days (environment_id, pricing_model_id, kind, day, currency, reason, count, amount, tax) select environment_id, pricing_model_id, kind, day, currency, reason, sum(sign * count), sum(sign * amount), sum(sign * tax) from (
-  select sign, environment_id, pricing_model_id, 'invoiced' as kind, day_of(invoice_date) as day, currency, reason,
-         1 as count, subtotal as amount, tax_amount as tax
-    from (select -1 as sign, * from removed) i where status not in ('draft', 'void') and consolidated_into is null) part group by environment_id, pricing_model_id, kind, day, currency, reason having (sum(sign * count), sum(sign * amount), sum(sign * tax)) <> (0, 0, 0);
-      end case;
+    from (select 1 as sign, a.* from unnest(present) a union all select -1, r.* from unnest(former) r) i where status not in ('draft', 'void') and consolidated_into is null) part group by environment_id, pricing_model_id, kind, day, currency, reason having (sum(sign * count), sum(sign * amount), sum(sign * tax)) <> (0, 0, 0);
       return null;
     end $function$;
 CREATE OR REPLACE FUNCTION public.keep_an_owner()
@@ -4376,24 +4429,35 @@ begin
   end if;
   return null;
 end $function$;
+CREATE OR REPLACE FUNCTION public.keep_one_row()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  raise object_not_in_prerequisite_state using message = 'the row of one_row stays';
+end $function$;
 CREATE OR REPLACE FUNCTION public.keep_prices_apart()
  RETURNS trigger
  LANGUAGE plpgsql
  SET search_path TO 'public', 'pg_temp'
 AS $function$
+declare
+  conditional prices[] := array(select row(c.*)::prices from changed c where c.active and c.where is not null);
+  others prices[];
 begin
-  if not exists (select from changed where active and "where" is not null) then
+  if cardinality(conditional) = 0 then
     return null;
   end if;
+  others := array(select row(c.*)::prices from changed c where not (c.active and c.where is not null));
   if exists (
-    select from changed c join usage_meters m on m.environment_id = c.environment_id and m.id = c.usage_meter_id
+    select from unnest(conditional || others) c join usage_meters m on m.environment_id = c.environment_id and m.id = c.usage_meter_id
      where c.where is not null and m.is_measured)
   then
     raise check_violation using message = 'all units of a measured period have one price', constraint = 'prices_where_of_counted',
       table = 'prices';
   end if;
   perform from pricing_models m
-    where (m.environment_id, m.id) in (select c.environment_id, c.pricing_model_id from changed c)
+    where (m.environment_id, m.id) in (select c.environment_id, c.pricing_model_id from unnest(conditional || others) c)
     order by m.environment_id, m.id for no key update;
   -- As `conditions_tie` says, for all pairs at once: a function call for each pair of a large setup would take seconds.
   if exists (
@@ -4402,7 +4466,7 @@ begin
         from prices p
        where p.active and p.where is not null
          and (p.environment_id, p.usage_meter_id) in (
-               select c.environment_id, c.usage_meter_id from changed c where c.active and c.where is not null)
+               select c.environment_id, c.usage_meter_id from unnest(conditional) c)
     ), property as materialized (
       select m.usage_meter_id, m.conditions, m.id, w.key, array(select jsonb_array_elements_text(w.value)) as accepted
         from member m cross join lateral jsonb_each(m.where) w
@@ -4426,13 +4490,15 @@ CREATE OR REPLACE FUNCTION public.keep_rates_apart()
  LANGUAGE plpgsql
  SET search_path TO 'public', 'pg_temp'
 AS $function$
+declare
+  rates credit_pool_rates[] := array(select row(r.*)::credit_pool_rates from changed r);
 begin
-  if exists (select from changed r join usage_meters m on m.environment_id = r.environment_id and m.id = r.usage_meter_id where m.is_measured) then
+  if exists (select from unnest(rates) r join usage_meters m on m.environment_id = r.environment_id and m.id = r.usage_meter_id where m.is_measured) then
     raise check_violation using message = 'no credit covers the units of a measured meter', constraint = 'credit_pool_rates_of_counted',
       table = 'credit_pool_rates';
   end if;
   if exists (
-    select from changed a
+    select from unnest(rates) a
       join credit_pool_rates b on b.environment_id = a.environment_id and b.usage_meter_id = a.usage_meter_id
        and b.id <> a.id
      where conditions_tie(a.where, b.where))
@@ -4475,10 +4541,10 @@ begin
     execute format('select from %I where environment_id = $1 and id = $2 for no key update', tg_argv[1])
       using parent.environment_id, parent.id;
     execute format('select count(*) from (select from %I where environment_id = $1 and %I = $2 and %s limit $3 + 1) found',
-      tg_table_name, tg_argv[0], tg_argv[2]) into counted using parent.environment_id, parent.id, tg_argv[3]::integer;
+      table_of_trigger(tg_table_name), tg_argv[0], tg_argv[2]) into counted using parent.environment_id, parent.id, tg_argv[3]::integer;
     if counted > tg_argv[3]::integer then
-      raise program_limit_exceeded using message = format('%s %s has more than %s %s', tg_argv[1], parent.id, tg_argv[3], tg_table_name),
-        table = tg_table_name, constraint = tg_table_name || '_at_most', detail = tg_argv[3];
+      raise program_limit_exceeded using message = format('%s %s has more than %s %s', tg_argv[1], parent.id, tg_argv[3], table_of_trigger(tg_table_name)),
+        table = table_of_trigger(tg_table_name), constraint = table_of_trigger(tg_table_name) || '_at_most', detail = tg_argv[3];
     end if;
   end loop;
   return null;
@@ -4551,12 +4617,14 @@ CREATE OR REPLACE FUNCTION public.look_at_threshold()
  LANGUAGE plpgsql
  SET search_path TO 'public', 'pg_temp'
 AS $function$
+declare
+  of_subscription text := case when table_of_trigger(tg_table_name) = 'invoices' then to_jsonb(new) ->> 'subscription_id' else new.id end;
 begin
   insert into usage_threshold_checks (environment_id, subscription_id, due_at)
   select s.environment_id, s.id, new.updated_at
     from subscriptions s join environments e on e.id = s.environment_id
    where s.environment_id = new.environment_id
-     and s.id = case tg_table_name when 'invoices' then to_jsonb(new) ->> 'subscription_id' else new.id end
+     and s.id = of_subscription
      and coalesce(s.billing_threshold_amount, e.billing_threshold_amount, 0) > 0
   on conflict do nothing;
   return null;
@@ -4593,9 +4661,9 @@ begin
   -- The audit log of the new organization does not name the key of another.
   perform set_config('tollkeeper.api_key_id', '', true);
   return query
-    insert into environments (organization_id, livemode, created_at, updated_at)
-      select new_id, mode, at, at from unnest(array[false, true]) mode
-    returning environments.livemode, environments.id;
+    insert into environments as made (organization_id, livemode, created_at, updated_at)
+      select new_id, mode, at, at from one_row, unnest(array[false, true]) mode
+    returning made.livemode, made.id;
 end $function$;
 CREATE OR REPLACE FUNCTION public.make_usage_partition(n integer)
  RETURNS void
@@ -4615,9 +4683,9 @@ CREATE OR REPLACE FUNCTION public.merge_daily_sums(at_most integer)
  SET search_path TO 'public', 'pg_temp'
 AS $function$
 declare
-  merged integer;
-  more integer;
-  retained integer;
+  money money_days[];
+  usage usage_days[];
+  retention mrr_retention[];
 begin
   with day as materialized (
     select distinct environment_id, kind, day
@@ -4628,13 +4696,12 @@ begin
     delete from money_days m using locked l
      where m.environment_id = l.environment_id and m.kind = l.kind and m.day = l.day and m.id = l.id
     returning m.*
-  ), kept as (
-    insert into money_days (environment_id, pricing_model_id, kind, day, currency, reason, processor, payment_method, count, amount, tax, is_merged)
-    select environment_id, pricing_model_id, kind, day, currency, reason, processor, payment_method, sum(count), sum(amount), sum(tax), true
-      from gone group by 1, 2, 3, 4, 5, 6, 7, 8
-    having (sum(count), sum(amount), sum(tax)) <> (0, 0, 0)
   )
-  select count(*) into merged from gone where not is_merged;
+  select array_agg(row(gone.*)::money_days) into money from gone;
+  insert into money_days (environment_id, pricing_model_id, kind, day, currency, reason, processor, payment_method, count, amount, tax, is_merged)
+  select environment_id, pricing_model_id, kind, day, currency, reason, processor, payment_method, sum(count), sum(amount), sum(tax), true
+    from one_row, unnest(money) group by 1, 2, 3, 4, 5, 6, 7, 8
+  having (sum(count), sum(amount), sum(tax)) <> (0, 0, 0);
   with day as materialized (
     select distinct environment_id, usage_meter_id, day
       from (select environment_id, usage_meter_id, day from usage_days where not is_merged limit at_most) added
@@ -4645,13 +4712,12 @@ begin
     delete from usage_days u using locked l
      where u.environment_id = l.environment_id and u.usage_meter_id = l.usage_meter_id and u.day = l.day and u.id = l.id
     returning u.*
-  ), kept as (
-    insert into usage_days (environment_id, pricing_model_id, usage_meter_id, day, units, events, is_merged)
-    select environment_id, pricing_model_id, usage_meter_id, day, sum(units), sum(events), true
-      from gone group by 1, 2, 3, 4
-    having (sum(units), sum(events)) <> (0, 0)
   )
-  select count(*) into more from gone where not is_merged;
+  select array_agg(row(gone.*)::usage_days) into usage from gone;
+  insert into usage_days (environment_id, pricing_model_id, usage_meter_id, day, units, events, is_merged)
+  select environment_id, pricing_model_id, usage_meter_id, day, sum(units), sum(events), true
+    from one_row, unnest(usage) group by 1, 2, 3, 4
+  having (sum(units), sum(events)) <> (0, 0);
   with day as materialized (
     select distinct environment_id, interval_unit, at
       from (select environment_id, interval_unit, at from mrr_retention where not is_merged limit at_most) added
@@ -4662,14 +4728,14 @@ begin
     delete from mrr_retention r using locked l
      where r.environment_id = l.environment_id and r.interval_unit = l.interval_unit and r.at = l.at and r.id = l.id
     returning r.*
-  ), kept as (
-    insert into mrr_retention (environment_id, pricing_model_id, currency, interval_unit, cohort_at, at, amount, lost, customers, made, is_merged)
-    select environment_id, pricing_model_id, currency, interval_unit, cohort_at, at, sum(amount), sum(lost), sum(customers), sum(made), true
-      from gone group by 1, 2, 3, 4, 5, 6
-    having (sum(amount), sum(lost), sum(customers), sum(made)) <> (0, 0, 0, 0)
   )
-  select count(*) into retained from gone where not is_merged;
-  return merged + more + retained;
+  select array_agg(row(gone.*)::mrr_retention) into retention from gone;
+  insert into mrr_retention (environment_id, pricing_model_id, currency, interval_unit, cohort_at, at, amount, lost, customers, made, is_merged)
+  select environment_id, pricing_model_id, currency, interval_unit, cohort_at, at, sum(amount), sum(lost), sum(customers), sum(made), true
+    from one_row, unnest(retention) group by 1, 2, 3, 4, 5, 6
+  having (sum(amount), sum(lost), sum(customers), sum(made)) <> (0, 0, 0, 0);
+  return (select count(*) from unnest(money) m where not m.is_merged) + (select count(*) from unnest(usage) u where not u.is_merged)
+       + (select count(*) from unnest(retention) r where not r.is_merged);
 end $function$;
 CREATE OR REPLACE FUNCTION public.month_after(at bigint)
  RETURNS bigint
@@ -4718,15 +4784,19 @@ AS $function$
 $function$;
 CREATE OR REPLACE FUNCTION public.mrr_changes(of_environment bigint, of_customer text)
  RETURNS TABLE(subscription_id text, price_id text, pricing_model_id text, currency text, before numeric, after numeric)
- LANGUAGE sql
+ LANGUAGE plpgsql
  STABLE
+ SET search_path TO 'public', 'pg_temp'
 AS $function$
+#variable_conflict use_column
+begin
+  return query
   select subscription_id, price_id, coalesce(now.pricing_model_id, was.pricing_model_id), currency,
          coalesce(was.amount, 0), coalesce(now.amount, 0)
     from (select * from mrr_amounts where environment_id = of_environment and customer_id = of_customer) was
     full join mrr_of_customer(of_environment, of_customer) now using (subscription_id, price_id, currency)
-   where now.amount is distinct from was.amount
-$function$;
+   where now.amount is distinct from was.amount;
+end $function$;
 CREATE OR REPLACE FUNCTION public.mrr_discounted(of_environment bigint, of_subscription text, period_start bigint, step numeric, price_ids text[], product_ids text[], amounts numeric[])
  RETURNS TABLE(price_id text, amount numeric)
  LANGUAGE plpgsql
@@ -4770,9 +4840,13 @@ begin
 end $function$;
 CREATE OR REPLACE FUNCTION public.mrr_of_customer(of_environment bigint, of_customer text)
  RETURNS TABLE(subscription_id text, price_id text, pricing_model_id text, currency text, amount numeric)
- LANGUAGE sql
+ LANGUAGE plpgsql
  STABLE
+ SET search_path TO 'public', 'pg_temp'
 AS $function$
+#variable_conflict use_column
+begin
+  return query
   with item as (
     select s.id as subscription_id, i.price_id, p.product_id, s.pricing_model_id, e.currency, s.interval_unit, s.interval_count,
            s.discounted, s.current_billing_period_start, step.step, cost.amount
@@ -4806,17 +4880,23 @@ AS $function$
      cross join lateral months_of(p.interval_unit, p.interval_count) m
      group by p.subscription_id, p.price_id, p.pricing_model_id, p.currency, m.numerator, m.denominator
   )
-  select * from monthly where monthly.amount > 0
-$function$;
+  select * from monthly where monthly.amount > 0;
+end $function$;
 CREATE OR REPLACE FUNCTION public.new_catalog_version()
  RETURNS trigger
  LANGUAGE plpgsql
  SET search_path TO 'public', 'pg_temp'
 AS $function$
+declare
+  environments bigint[];
+  models text[];
+  versions bigint[];
 begin
-  update pricing_models m set catalog_version = nextval('catalog_versions')
-    from (select distinct environment_id, pricing_model_id from changed) c
-   where m.environment_id = c.environment_id and m.id = c.pricing_model_id;
+  select array_agg(c.environment_id), array_agg(c.pricing_model_id), array_agg(nextval('catalog_versions')) into environments, models, versions
+    from (select distinct environment_id, pricing_model_id from changed) c;
+  update pricing_models m set catalog_version = c.version
+    from unnest(environments, models, versions) as c (environment_id, id, version)
+   where m.environment_id = c.environment_id and m.id = c.id;
   return null;
 end $function$;
 CREATE OR REPLACE FUNCTION public.next_boundary(anchor bigint, unit text, count bigint, after bigint)
@@ -4851,6 +4931,11 @@ AS $function$
 declare
   was mrr_customers;
   moved bigint;
+  changes mrr_change[];
+  change numeric;
+  type text;
+  gained integer;
+  amounts numeric[];
 begin
   if not exists (select from mrr_changes(of_environment, of_customer)) then
     return;
@@ -4861,49 +4946,45 @@ begin
   select * into was from mrr_customers where environment_id = of_environment and customer_id = of_customer for update;
   perform pg_advisory_xact_lock_shared(7006, hashtext(current_schema()) # of_environment::integer);
   moved := greatest(at, was.moved_at, (select max(until_at) from mrr_balances where environment_id = of_environment));
+  changes := array(select row(d.*)::mrr_change from mrr_changes(of_environment, of_customer) d order by d.subscription_id, d.price_id);
   -- Nothing is left where another transaction has noted it while this one waited.
-  with change as materialized (
-    select d.*, row_number() over (order by d.subscription_id, d.price_id) as line, sum(d.after - d.before) over () as amount
-      from mrr_changes(of_environment, of_customer) d
-  ), typed as materialized (
-    select c.amount, case when was.position = 0 then 'new' when was.amount = 0 then 'reactivation' when was.amount + c.amount = 0 then 'churn'
-                       when c.amount < 0 then 'contraction' else 'expansion' end as type
-      from change c where c.line = 1
-  ), moving as (
-    insert into mrr_movements (environment_id, customer_id, position, line, pricing_model_id, subscription_id, price_id, currency, type,
-           amount, customer_amount, customers, cohort_at, occurred_at)
-    select of_environment, of_customer, was.position + 1, c.line, c.pricing_model_id, c.subscription_id, c.price_id, c.currency, t.type,
-           c.after - c.before, was.amount + t.amount, case when c.line > 1 then 0 when t.type in ('new', 'reactivation') then 1 when t.type = 'churn' then -1 else 0 end,
-           coalesce(was.cohort_at, moved), moved
-      from change c cross join typed t
-  ), gone as (
-    delete from mrr_amounts a using change c
-     where c.after = 0 and a.environment_id = of_environment and a.subscription_id = c.subscription_id and a.price_id = c.price_id
-  ), kept as (
-    insert into mrr_amounts as a (environment_id, subscription_id, price_id, customer_id, pricing_model_id, currency, amount)
-    select of_environment, c.subscription_id, c.price_id, of_customer, c.pricing_model_id, c.currency, c.after from change c where c.after > 0
-    on conflict (environment_id, subscription_id, price_id) do update set amount = excluded.amount
-  ), retained as (
-    insert into mrr_retention (environment_id, pricing_model_id, currency, interval_unit, cohort_at, at, amount, lost, customers, made)
-    select of_environment, was.pricing_model_id, c.currency, part.*
-      from change c cross join typed t
-     cross join lateral (
-       select u.interval_unit, null::bigint as cohort_at, interval_start('day', moved) as at, t.amount,
-              least(was.amount + t.amount - b.amount, 0) - least(was.amount - b.amount, 0) as lost, 0 as customers, 0 as made
-         from unnest(array['day', 'week', 'month', 'quarter', 'year']) u (interval_unit)
-        cross join lateral (select case when was.moved_at < interval_start(u.interval_unit, moved) then was.amount
-                                   else mrr_before(of_environment, of_customer, interval_start(u.interval_unit, moved)) end as amount) b
-        where b.amount > 0 and t.amount <> 0
+  if cardinality(changes) = 0 then
+    return;
+  end if;
+  change := (select sum(c.after - c.before) from unnest(changes) c);
+  type := case when was.position = 0 then 'new' when was.amount = 0 then 'reactivation' when was.amount + change = 0 then 'churn'
+               when change < 0 then 'contraction' else 'expansion' end;
+  gained := case when type in ('new', 'reactivation') then 1 when type = 'churn' then -1 else 0 end;
+  -- The MRR at the beginning of each interval, before the movement counts.
+  amounts := array(
+    select case when was.moved_at < interval_start(u.interval_unit, moved) then was.amount
+                else mrr_before(of_environment, of_customer, interval_start(u.interval_unit, moved)) end
+      from unnest(array['day', 'week', 'month', 'quarter', 'year']) with ordinality u (interval_unit, n) order by u.n);
+  insert into mrr_movements (environment_id, customer_id, position, line, pricing_model_id, subscription_id, price_id, currency, type,
+         amount, customer_amount, customers, cohort_at, occurred_at)
+  select of_environment, of_customer, was.position + 1, c.line, c.pricing_model_id, c.subscription_id, c.price_id, c.currency, type,
+         c.after - c.before, was.amount + change, case c.line when 1 then gained else 0 end, coalesce(was.cohort_at, moved), moved
+    from one_row, unnest(changes) with ordinality as c (subscription_id, price_id, pricing_model_id, currency, before, after, line);
+  delete from mrr_amounts a using unnest(changes) c
+   where c.after = 0 and a.environment_id = of_environment and a.subscription_id = c.subscription_id and a.price_id = c.price_id;
+  insert into mrr_amounts as a (environment_id, subscription_id, price_id, customer_id, pricing_model_id, currency, amount)
+  select of_environment, c.subscription_id, c.price_id, of_customer, c.pricing_model_id, c.currency, c.after
+    from one_row, unnest(changes) c where c.after > 0
+  on conflict (environment_id, subscription_id, price_id) do update set amount = excluded.amount;
+  insert into mrr_retention (environment_id, pricing_model_id, currency, interval_unit, cohort_at, at, amount, lost, customers, made)
+  select of_environment, was.pricing_model_id, changes[1].currency, part.*
+    from one_row cross join lateral (
+       select u.interval_unit, null::bigint as cohort_at, interval_start('day', moved) as at, change as amount,
+              least(was.amount + change - u.amount, 0) - least(was.amount - u.amount, 0) as lost, 0 as customers, 0 as made
+         from unnest(array['day', 'week', 'month', 'quarter', 'year'], amounts) u (interval_unit, amount)
+        where u.amount > 0 and change <> 0
         union all
-       select u.interval_unit, interval_start(u.interval_unit, coalesce(was.cohort_at, moved)), interval_start(u.interval_unit, moved), t.amount, 0,
-              case when t.type in ('new', 'reactivation') then 1 when t.type = 'churn' then -1 else 0 end, (was.position = 0)::integer
+       select u.interval_unit, interval_start(u.interval_unit, coalesce(was.cohort_at, moved)), interval_start(u.interval_unit, moved), change, 0,
+              gained, (was.position = 0)::integer
          from unnest(array['week', 'month']) u (interval_unit)
-     ) part
-     where c.line = 1
-  )
+     ) part;
   update mrr_customers m
-     set position = m.position + 1, amount = m.amount + t.amount, cohort_at = coalesce(m.cohort_at, moved), moved_at = moved
-    from typed t
+     set position = m.position + 1, amount = m.amount + change, cohort_at = coalesce(m.cohort_at, moved), moved_at = moved
    where m.environment_id = of_environment and m.customer_id = of_customer;
 end $function$;
 CREATE OR REPLACE FUNCTION public.note_mrr_of_row()
@@ -4916,16 +4997,16 @@ declare
   of_subscription text;
   due bigint;
 begin
-  if tg_table_name = 'subscriptions' then
+  if table_of_trigger(tg_table_name) = 'subscriptions' then
     of_subscription := new.id;
     due := case when new.status = 'canceled' and old.status <> 'canceled' then new.canceled_at
                 when new.status <> 'paused' and old.status = 'paused' then old.resumes_at
                 when new.current_billing_period_start is distinct from old.current_billing_period_start then new.current_billing_period_start end;
   else
     of_subscription := new.subscription_id;
-    if tg_table_name = 'subscription_items' then
+    if table_of_trigger(tg_table_name) = 'subscription_items' then
       due := coalesce(new.expired_at, new.effective_from);
-    elsif tg_table_name = 'invoices' and tg_op = 'INSERT' then
+    elsif table_of_trigger(tg_table_name) = 'invoices' and tg_op = 'INSERT' then
       due := new.invoice_date;
     end if;
   end if;
@@ -4942,12 +5023,13 @@ AS $function$
 declare
   due_at bigint;
   balance numeric;
+  account ledger_accounts := new;
 begin
   select coalesce(e.clock_now, (extract(epoch from clock_timestamp()) * 1000)::bigint) into due_at
     from environments e where e.id = new.environment_id;
-  balance := balance_of_account(new, due_at);
+  balance := balance_of_account(account, due_at);
   if balance >= new.top_up_below
-     or balance + ended_credits(new, due_at) + old.available - old.held - new.available + new.held < new.top_up_below then
+     or balance + ended_credits(account, due_at) + old.available - old.held - new.available + new.held < new.top_up_below then
     return null;
   end if;
   insert into auto_top_up_checks (environment_id, customer_id, due_at)
@@ -5034,36 +5116,25 @@ CREATE OR REPLACE FUNCTION public.payments_by_day()
  LANGUAGE plpgsql
  SET search_path TO 'public', 'pg_temp'
 AS $function$
+    declare
+      present payments[] := '{}';
+      former payments[] := '{}';
     begin
-      case tg_op
-        when 'INSERT' then insert into money_days (environment_id, pricing_model_id, kind, day, currency, reason, processor, payment_method, count, amount, tax) select environment_id, pricing_model_id, kind, day, currency, reason, processor, payment_method, sum(sign * count), sum(sign * amount), sum(sign * tax) from (
+      if tg_op <> 'DELETE' then
+        present := array(select row(a.*)::payments from added a);
+      end if;
+      if tg_op <> 'INSERT' then
+        former := array(select row(r.*)::payments from removed r);
+      end if;
+      insert into money_days (environment_id, pricing_model_id, kind, day, currency, reason, processor, payment_method, count, amount, tax) select environment_id, pricing_model_id, kind, day, currency, reason, processor, payment_method, sum(sign * count), sum(sign * amount), sum(sign * tax) from one_row cross join (
   select p.sign, p.environment_id, p.pricing_model_id, k.kind, day_of(k.at) as day, p.currency,
          case k.kind when 'succeeded' then reason_of_invoice(p.environment_id, p.invoice_id) end as reason, p.processor, p.payment_method,
          1 as count, p.amount, 0 as tax
-    from (select 1 as sign, * from added) p
+    from (select 1 as sign, a.* from unnest(present) a union all select -1, r.* from unnest(former) r) p
    cross join lateral (values ('succeeded', p.settlement_date, p.status in ('succeeded', 'refunded')),
                               ('recovered', p.settlement_date, p.status in ('succeeded', 'refunded') and p.attempt_number > 1),
                               ('failed', p.created_at, p.status = 'failed')) k (kind, at, counts)
    where k.counts and k.at is not null) part group by environment_id, pricing_model_id, kind, day, currency, reason, processor, payment_method having (sum(sign * count), sum(sign * amount), sum(sign * tax)) <> (0, 0, 0);
-        when 'UPDATE' then insert into money_days (environment_id, pricing_model_id, kind, day, currency, reason, processor, payment_method, count, amount, tax) select environment_id, pricing_model_id, kind, day, currency, reason, processor, payment_method, sum(sign * count), sum(sign * amount), sum(sign * tax) from (
-  select p.sign, p.environment_id, p.pricing_model_id, k.kind, day_of(k.at) as day, p.currency,
-         case k.kind when 'succeeded' then reason_of_invoice(p.environment_id, p.invoice_id) end as reason, p.processor, p.payment_method,
-         1 as count, p.amount, 0 as tax
-    from (select 1 as sign, * from added union all select -1, * from removed) p
-   cross join lateral (values ('succeeded', p.settlement_date, p.status in ('succeeded', 'refunded')),
-                              ('recovered', p.settlement_date, p.status in ('succeeded', 'refunded') and p.attempt_number > 1),
-                              ('failed', p.created_at, p.status = 'failed')) k (kind, at, counts)
-   where k.counts and k.at is not null) part group by environment_id, pricing_model_id, kind, day, currency, reason, processor, payment_method having (sum(sign * count), sum(sign * amount), sum(sign * tax)) <> (0, 0, 0);
-        when 'DELETE' then insert into money_days (environment_id, pricing_model_id, kind, day, currency, reason, processor, payment_method, count, amount, tax) select environment_id, pricing_model_id, kind, day, currency, reason, processor, payment_method, sum(sign * count), sum(sign * amount), sum(sign * tax) from (
-  select p.sign, p.environment_id, p.pricing_model_id, k.kind, day_of(k.at) as day, p.currency,
-         case k.kind when 'succeeded' then reason_of_invoice(p.environment_id, p.invoice_id) end as reason, p.processor, p.payment_method,
-         1 as count, p.amount, 0 as tax
-    from (select -1 as sign, * from removed) p
-   cross join lateral (values ('succeeded', p.settlement_date, p.status in ('succeeded', 'refunded')),
-                              ('recovered', p.settlement_date, p.status in ('succeeded', 'refunded') and p.attempt_number > 1),
-                              ('failed', p.created_at, p.status = 'failed')) k (kind, at, counts)
-   where k.counts and k.at is not null) part group by environment_id, pricing_model_id, kind, day, currency, reason, processor, payment_method having (sum(sign * count), sum(sign * amount), sum(sign * tax)) <> (0, 0, 0);
-      end case;
       return null;
     end $function$;
 CREATE OR REPLACE FUNCTION public.personal_columns()
@@ -5180,21 +5251,27 @@ CREATE OR REPLACE FUNCTION public.queue_emails()
 AS $function$
 declare
   real_now bigint := (extract(epoch from clock_timestamp()) * 1000)::bigint;
-  queued record;
+  published events[] := array(select row(a.*)::events from added a where email_of_event(a.type, a.payload -> 'data') is not null);
+  queued events[];
+  caused events;
 begin
-  for queued in
-    insert into emails (environment_id, id, pricing_model_id, customer_id, event_id, template, created_at, updated_at)
-    select a.environment_id, 'email_' || substr(a.id, 7), a.pricing_model_id, c.id, a.id,
-           email_of_event(a.type, a.payload -> 'data'), real_now, real_now
-      from added a
+  if cardinality(published) = 0 then
+    return null;
+  end if;
+  queued := array(
+    select row(a.*)::events
+      from unnest(published) a
       join environments e on e.id = a.environment_id and (e.mail ->> 'enabled')::boolean
       join customers c on c.environment_id = a.environment_id and c.id = a.payload -> 'customer' ->> 'id'
-     where email_of_event(a.type, a.payload -> 'data') is not null
-     order by a.id
-    returning environment_id, id
-  loop
-    perform enqueue_job('send_email', json_build_object('environmentId', queued.environment_id, 'emailId', queued.id),
-                        'email:' || queued.id, null, 25);
+     order by a.id);
+  insert into emails (environment_id, id, pricing_model_id, customer_id, event_id, template, created_at, updated_at)
+  select a.environment_id, 'email_' || substr(a.id, 7), a.pricing_model_id, a.payload -> 'customer' ->> 'id', a.id,
+         email_of_event(a.type, a.payload -> 'data'), real_now, real_now
+    from one_row, unnest(queued) a
+   order by a.id;
+  foreach caused in array queued loop
+    perform enqueue_job('send_email', json_build_object('environmentId', caused.environment_id, 'emailId', 'email_' || substr(caused.id, 7)),
+                        'email:email_' || substr(caused.id, 7), null, 25);
   end loop;
   return null;
 end $function$;
@@ -5235,7 +5312,7 @@ begin
   if p_consumes and exists (
     select from unnest(u_account, u_of_account) as u (account, units)
       join ledger_accounts a on a.environment_id = p_environment and a.id = u.account
-     where balance_of_account(a, p_now) < u.units)
+     where balance_of_account(row(a.*)::ledger_accounts, p_now) < u.units)
   then
     raise exception using errcode = 'TK003', message = 'a balance does not cover the usage';
   end if;
@@ -5244,7 +5321,7 @@ begin
          own_price, label, created_at)
   select p_environment, booking, new.series, new.key, new.id, new.transaction, new.amount, new.date, new.properties, new.own_price,
          new.label, p_now
-    from unnest(e_series, e_key, e_id, e_transaction, e_amount, e_date, e_properties, e_own_price, e_label)
+    from one_row, unnest(e_series, e_key, e_id, e_transaction, e_amount, e_date, e_properties, e_own_price, e_label)
            as new (series, key, id, transaction, amount, date, properties, own_price, label)
    order by new.key;
   if book_usage(p_environment, p_now, p_hour, booking, p_transaction, p_model, false, u_account, u_revision, u_price, u_period, u_series,
@@ -5255,7 +5332,7 @@ begin
   end if;
   -- The accounts are locked now, so another batch may have used the balance in between.
   if p_consumes then
-    select array_agg(balance_of_account(a, p_now) order by u.position) into balances
+    select array_agg(balance_of_account(row(a.*)::ledger_accounts, p_now) order by u.position) into balances
       from unnest(u_account) with ordinality as u (account, position)
       join ledger_accounts a on a.environment_id = p_environment and a.id = u.account;
     if 0 > any (balances) then
@@ -5416,7 +5493,7 @@ CREATE OR REPLACE FUNCTION public.refuse_claims_back()
 AS $function$
 begin
   raise check_violation using message = format('resource_claims %s was released', old.id),
-    table = tg_table_name, constraint = 'resource_claims_end_for_good';
+    table = table_of_trigger(tg_table_name), constraint = 'resource_claims_end_for_good';
 end $function$;
 CREATE OR REPLACE FUNCTION public.refuse_fewer_refunds()
  RETURNS trigger
@@ -5425,7 +5502,7 @@ CREATE OR REPLACE FUNCTION public.refuse_fewer_refunds()
 AS $function$
 begin
   raise check_violation using message = format('payments %s: %s was refunded, not %s', old.id, old.refunded_amount, new.refunded_amount),
-    table = tg_table_name, constraint = 'payments_refunds_only_grow';
+    table = table_of_trigger(tg_table_name), constraint = 'payments_refunds_only_grow';
 end $function$;
 CREATE OR REPLACE FUNCTION public.refuse_revival()
  RETURNS trigger
@@ -5433,8 +5510,8 @@ CREATE OR REPLACE FUNCTION public.refuse_revival()
  SET search_path TO 'public', 'pg_temp'
 AS $function$
 begin
-  raise check_violation using message = format('%s %s is %s for good', tg_table_name, old.id, old.status),
-    table = tg_table_name, constraint = tg_table_name || '_end_for_good';
+  raise check_violation using message = format('%s %s is %s for good', table_of_trigger(tg_table_name), old.id, old.status),
+    table = table_of_trigger(tg_table_name), constraint = table_of_trigger(tg_table_name) || '_end_for_good';
 end $function$;
 CREATE OR REPLACE FUNCTION public.release_usage_partition(n integer)
  RETURNS void
@@ -5457,8 +5534,10 @@ CREATE OR REPLACE FUNCTION public.remove_credit_subjects()
  LANGUAGE plpgsql
  SET search_path TO 'public', 'pg_temp'
 AS $function$
+declare
+  subjects credit_subjects[] := array(select row(r.environment_id, r.id, r.pricing_model_id)::credit_subjects from removed r);
 begin
-  delete from credit_subjects s using removed where s.environment_id = removed.environment_id and s.id = removed.id;
+  delete from credit_subjects s using unnest(subjects) removed where s.environment_id = removed.environment_id and s.id = removed.id;
   return null;
 end $function$;
 CREATE OR REPLACE FUNCTION public.replace_usage_partition_file(n integer, p_file text, p_bytes bigint, p_sha256 text)
@@ -5576,6 +5655,15 @@ begin
     execute format('revoke insert, update, delete on %I from tollkeeper_service', tenant_table.name);
   end loop;
 end $function$;
+CREATE OR REPLACE FUNCTION public.sees_person(wanted_user text)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+begin
+  return exists (select from people_memberships m where m.user_id = wanted_user);
+end $function$;
 CREATE OR REPLACE FUNCTION public.sees_series(wanted_environment bigint, wanted_series bigint)
  RETURNS boolean
  LANGUAGE plpgsql
@@ -5671,9 +5759,12 @@ AS $function$
 $function$;
 CREATE OR REPLACE FUNCTION public.spend_limit_of_plan(l spend_limits, at bigint)
  RETURNS TABLE(amount numeric, action text, thresholds jsonb)
- LANGUAGE sql
+ LANGUAGE plpgsql
  STABLE
+ SET search_path TO 'public', 'pg_temp'
 AS $function$
+begin
+  return query
     select least(greatest(sum(s.amount), 0), 9007199254740991)
              * case when starts_with(l.usage_meter_id, 'credit_pool_') then 2162160000000000000 else 1 end,
            min(f.spend_limit ->> 'action'),
@@ -5690,8 +5781,8 @@ AS $function$
          select from spend_limits o
           where o.environment_id = l.environment_id and o.customer_id = l.customer_id and o.set_by = 'seller' and o.label is null
             and o.usage_meter_id is not distinct from l.usage_meter_id and o.period = l.period and o.unit = l.unit)
-    having count(*) > 0
-$function$;
+    having count(*) > 0;
+end $function$;
 CREATE OR REPLACE FUNCTION public.sum_up_usage_partition(n integer)
  RETURNS void
  LANGUAGE plpgsql
@@ -5723,7 +5814,11 @@ CREATE OR REPLACE FUNCTION public.sum_usage_months(at_most integer)
  SET search_path TO 'public', 'pg_temp'
 AS $function$
 declare
-  summed integer;
+  environments bigint[];
+  series bigint[];
+  hours bigint[];
+  added numeric[];
+  added_events bigint[];
 begin
   with grown as materialized (
     select environment_id, series_id, hour, units - summed_units as units, events - summed_events as events
@@ -5731,16 +5826,17 @@ begin
   ), marked as (
     update usage_rollups r set summed_units = r.units, summed_events = r.events, is_summed = true
       from grown g where r.environment_id = g.environment_id and r.series_id = g.series_id and r.hour = g.hour
-  ), month as (
-    insert into usage_months (environment_id, pricing_model_id, usage_meter_id, month, customer_id, units, events)
-    select s.environment_id, s.pricing_model_id, s.usage_meter_id, month_of(g.hour), s.customer_id, sum(g.units), sum(g.events)
-      from grown g join usage_series s on s.environment_id = g.environment_id and s.id = g.series_id
-     group by 1, 2, 3, 4, 5 order by 1, 3, 4, 5
-    on conflict (environment_id, usage_meter_id, month, customer_id)
-    do update set units = usage_months.units + excluded.units, events = usage_months.events + excluded.events
   )
-  select count(*) into summed from grown;
-  return summed;
+  select array_agg(environment_id), array_agg(series_id), array_agg(hour), array_agg(units), array_agg(events)
+    into environments, series, hours, added, added_events from grown;
+  insert into usage_months (environment_id, pricing_model_id, usage_meter_id, month, customer_id, units, events)
+  select s.environment_id, s.pricing_model_id, s.usage_meter_id, month_of(g.hour), s.customer_id, sum(g.units), sum(g.events)
+    from unnest(environments, series, hours, added, added_events) as g (environment_id, series_id, hour, units, events)
+    join usage_series s on s.environment_id = g.environment_id and s.id = g.series_id
+   group by 1, 2, 3, 4, 5 order by 1, 3, 4, 5
+  on conflict (environment_id, usage_meter_id, month, customer_id)
+  do update set units = usage_months.units + excluded.units, events = usage_months.events + excluded.events;
+  return coalesce(cardinality(series), 0);
 end $function$;
 CREATE OR REPLACE FUNCTION public.switch_environment(wanted_livemode boolean)
  RETURNS environment_scope
@@ -5754,7 +5850,7 @@ begin
   if current_pricing_model() is not null then
     raise insufficient_privilege using message = 'a key that is pinned to a pricing model may not change the environment';
   end if;
-  select other.id, other.organization_id, other.livemode, other.currency, shared_settings(other), other.clock_now, null, null, null, null
+  select other.id, other.organization_id, other.livemode, other.currency, shared_settings(row(other.*)::environments), other.clock_now, null, null, null, null
     into strict found_scope
     from environments here
     join environments other on other.organization_id = here.organization_id
@@ -5762,6 +5858,11 @@ begin
   perform set_config('tollkeeper.environment_id', found_scope.environment_id::text, true);
   return found_scope;
 end $function$;
+CREATE OR REPLACE FUNCTION public.table_of_trigger(tg_table_name name)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE
+RETURN regexp_replace((tg_table_name)::text, '_[0-9]{6,}$'::text, ''::text);
 CREATE OR REPLACE FUNCTION public.take_attempt(p_kind text, p_scopes text[], p_subjects text[], p_limits integer[], p_day bigint, p_now bigint)
  RETURNS TABLE(scope text, is_refused boolean, until bigint, is_last boolean)
  LANGUAGE plpgsql
@@ -5851,12 +5952,17 @@ CREATE OR REPLACE FUNCTION public.tell_spend_limits()
  LANGUAGE plpgsql
  SET search_path TO 'public', 'pg_temp'
 AS $function$
+declare
+  environments bigint[];
+  customers text[];
 begin
+  select array_agg(d.environment_id), array_agg(d.customer_id) into environments, customers
+    from (select distinct environment_id, customer_id from changed) d;
   update subscriptions s set has_spend_limits = limited.has
     from (select c.environment_id, c.id, exists (
             select from spend_limits l where l.environment_id = c.environment_id and l.customer_id = c.customer_id
                and coalesce(l.subscription_id, c.id) = c.id) as has
-            from (select distinct environment_id, customer_id from changed) d
+            from unnest(environments, customers) as d (environment_id, customer_id)
             join subscriptions c on c.environment_id = d.environment_id and c.customer_id = d.customer_id) limited
    where s.environment_id = limited.environment_id and s.id = limited.id and s.has_spend_limits <> limited.has;
   return null;
@@ -5867,10 +5973,15 @@ CREATE OR REPLACE FUNCTION public.tell_subscription_revisions()
  SECURITY DEFINER
  SET search_path TO 'public', 'pg_temp'
 AS $function$
+declare
+  environments bigint[];
+  ids text[];
+  revisions bigint[];
 begin
+  select array_agg(environment_id), array_agg(id), array_agg(revision) into environments, ids, revisions from changed;
   with revised as (
     select a.environment_id, a.id, s.revision
-      from changed s
+      from unnest(environments, ids, revisions) as s (environment_id, id, revision)
       join ledger_accounts a on a.subscription_id = s.id and a.environment_id = s.environment_id
        and a.subscription_revision <> s.revision
      order by a.subscription_id, a.usage_meter_id for no key update of a
@@ -6125,9 +6236,7 @@ create policy tenant on people_memberships to {tollkeeper_service} using (organi
 create policy worker on people_memberships to {tollkeeper_worker} using true;
 create policy tenant on people_sign_in_providers to {tollkeeper_service} using (organization_id = ( SELECT current_organization() AS current_organization));
 create policy worker on people_sign_in_providers to {tollkeeper_worker} using true;
-create policy tenant on people_users to {tollkeeper_service} using (EXISTS ( SELECT
-   FROM people_memberships m
-  WHERE (m.user_id = people_users.id)));
+create policy tenant on people_users to {tollkeeper_service} using sees_person(id);
 create policy worker on people_users to {tollkeeper_worker} using true;
 create policy tenant on pool_draws to {tollkeeper_service} using (environment_id = ( SELECT current_environment() AS current_environment));
 create policy worker on pool_draws to {tollkeeper_worker} using true;

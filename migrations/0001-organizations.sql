@@ -2,6 +2,23 @@
 -- Every tenant-owned table begins its keys with environment_id, so a row cannot point at another tenant's row.
 -- Instants are epoch milliseconds (bigint): the documented range, plus or minus 2^53-1, is wider than timestamptz.
 
+-- One row. Citus carries out an `insert ... select` on the node of the schema only where the select reads a table of it.
+create table one_row (
+  is_one boolean primary key default true,
+  constraint one_row_only check (is_one)
+);
+insert into one_row default values;
+-- Without the row, these statements would insert nothing.
+create function keep_one_row() returns trigger language plpgsql as $$
+begin
+  raise object_not_in_prerequisite_state using message = 'the row of one_row stays';
+end $$;
+create trigger one_row_stays before update or delete or truncate on one_row for each statement execute function keep_one_row();
+
+-- The table of a trigger: Citus adds the number of a shard to its name.
+create function table_of_trigger(tg_table_name name) returns text language sql immutable
+  return regexp_replace(tg_table_name, '_[0-9]{6,}$', '');
+
 create table organizations (
   id text collate "C" primary key,
   name text not null,
@@ -169,7 +186,7 @@ declare
   said text;
 begin
   select case when k.permissions && sufficient is not false then e.id end, e.organization_id, e.livemode, e.currency,
-         shared_settings(e), e.clock_now, k.id, k.pricing_model_id, null, null
+         shared_settings(row(e.*)::environments), e.clock_now, k.id, k.pricing_model_id, null, null
     into found_scope
     from api_keys k join environments e on e.id = k.environment_id
    where k.hash = key_hash and k.active and (k.expires_at is null or k.expires_at > at);
@@ -186,7 +203,7 @@ create function enter_environment(wanted bigint) returns environment_scope
 declare
   found_scope environment_scope;
 begin
-  select e.id, e.organization_id, e.livemode, e.currency, shared_settings(e), e.clock_now, null, null, null, null
+  select e.id, e.organization_id, e.livemode, e.currency, shared_settings(row(e.*)::environments), e.clock_now, null, null, null, null
     into found_scope
     from environments e where e.id = wanted;
   perform set_config('tollkeeper.environment_id', coalesce(found_scope.environment_id::text, ''), true),
@@ -228,9 +245,9 @@ begin
   -- The audit log of the new organization does not name the key of another.
   perform set_config('tollkeeper.api_key_id', '', true);
   return query
-    insert into environments (organization_id, livemode, created_at, updated_at)
-      select new_id, mode, at, at from unnest(array[false, true]) mode
-    returning environments.livemode, environments.id;
+    insert into environments as made (organization_id, livemode, created_at, updated_at)
+      select new_id, mode, at, at from one_row, unnest(array[false, true]) mode
+    returning made.livemode, made.id;
 end $$;
 
 -- Brings a transaction back from another environment into that of its request: the key or the person who asked.
@@ -250,7 +267,9 @@ create function touch_api_keys(hashes bytea[], at bigint) returns void
 
 -- Tables whose rights their own migration gives, because they hold no rows of one environment, or rows that a request never touches.
 create function has_own_rights(table_name name) returns boolean language sql immutable
-  return table_name ~ '^(people_|check_|usage_events_[0-9]+$|usage_partitions$|test_processor_|cells?$)';
+  return table_name ~ '^(one_row$|people_|check_|usage_events_[0-9]+$|usage_partitions$|test_processor_|cells?$)';
+
+grant select on one_row to tollkeeper_service;
 
 -- A clock may step back between two writes of a row, and the clocks of two machines differ. Accounts and credits of the
 -- ledger are left out, because their SQL takes the later time itself, in the statement of the ingest.

@@ -216,19 +216,23 @@ $$;
 -- An event has one best price: two active prices of a meter that could tie are refused, whoever writes them. The lock of the pricing
 -- model, which every change of its prices takes, makes looking and adding one step.
 create function keep_prices_apart() returns trigger language plpgsql set search_path from current as $$
+declare
+  conditional prices[] := array(select row(c.*)::prices from changed c where c.active and c.where is not null);
+  others prices[];
 begin
-  if not exists (select from changed where active and "where" is not null) then
+  if cardinality(conditional) = 0 then
     return null;
   end if;
+  others := array(select row(c.*)::prices from changed c where not (c.active and c.where is not null));
   if exists (
-    select from changed c join usage_meters m on m.environment_id = c.environment_id and m.id = c.usage_meter_id
+    select from unnest(conditional || others) c join usage_meters m on m.environment_id = c.environment_id and m.id = c.usage_meter_id
      where c.where is not null and m.is_measured)
   then
     raise check_violation using message = 'all units of a measured period have one price', constraint = 'prices_where_of_counted',
       table = 'prices';
   end if;
   perform from pricing_models m
-    where (m.environment_id, m.id) in (select c.environment_id, c.pricing_model_id from changed c)
+    where (m.environment_id, m.id) in (select c.environment_id, c.pricing_model_id from unnest(conditional || others) c)
     order by m.environment_id, m.id for no key update;
   -- As `conditions_tie` says, for all pairs at once: a function call for each pair of a large setup would take seconds.
   if exists (
@@ -237,7 +241,7 @@ begin
         from prices p
        where p.active and p.where is not null
          and (p.environment_id, p.usage_meter_id) in (
-               select c.environment_id, c.usage_meter_id from changed c where c.active and c.where is not null)
+               select c.environment_id, c.usage_meter_id from unnest(conditional) c)
     ), property as materialized (
       select m.usage_meter_id, m.conditions, m.id, w.key, array(select jsonb_array_elements_text(w.value)) as accepted
         from member m cross join lateral jsonb_each(m.where) w
@@ -385,10 +389,16 @@ create index product_features_by_feature on product_features (environment_id, fe
 -- A number of a sequence is never given twice, also not after a transaction that drew it was undone.
 create sequence catalog_versions;
 create function new_catalog_version() returns trigger language plpgsql set search_path from current as $$
+declare
+  environments bigint[];
+  models text[];
+  versions bigint[];
 begin
-  update pricing_models m set catalog_version = nextval('catalog_versions')
-    from (select distinct environment_id, pricing_model_id from changed) c
-   where m.environment_id = c.environment_id and m.id = c.pricing_model_id;
+  select array_agg(c.environment_id), array_agg(c.pricing_model_id), array_agg(nextval('catalog_versions')) into environments, models, versions
+    from (select distinct environment_id, pricing_model_id from changed) c;
+  update pricing_models m set catalog_version = c.version
+    from unnest(environments, models, versions) as c (environment_id, id, version)
+   where m.environment_id = c.environment_id and m.id = c.id;
   return null;
 end $$;
 create trigger prices_inserted after insert on prices referencing new table as changed
@@ -473,13 +483,15 @@ create index credit_pool_rates_by_model on credit_pool_rates (environment_id, pr
 
 -- An event has one best rate, as it has one best price. Whoever changes rates has locked the pricing model.
 create function keep_rates_apart() returns trigger language plpgsql set search_path from current as $$
+declare
+  rates credit_pool_rates[] := array(select row(r.*)::credit_pool_rates from changed r);
 begin
-  if exists (select from changed r join usage_meters m on m.environment_id = r.environment_id and m.id = r.usage_meter_id where m.is_measured) then
+  if exists (select from unnest(rates) r join usage_meters m on m.environment_id = r.environment_id and m.id = r.usage_meter_id where m.is_measured) then
     raise check_violation using message = 'no credit covers the units of a measured meter', constraint = 'credit_pool_rates_of_counted',
       table = 'credit_pool_rates';
   end if;
   if exists (
-    select from changed a
+    select from unnest(rates) a
       join credit_pool_rates b on b.environment_id = a.environment_id and b.usage_meter_id = a.usage_meter_id
        and b.id <> a.id
      where conditions_tie(a.where, b.where))
@@ -504,13 +516,17 @@ create table credit_subjects (
   primary key (environment_id, id)
 );
 create function add_credit_subjects() returns trigger language plpgsql set search_path from current as $$
+declare
+  subjects credit_subjects[] := array(select row(a.environment_id, a.id, a.pricing_model_id)::credit_subjects from added a);
 begin
-  insert into credit_subjects select environment_id, id, pricing_model_id from added;
+  insert into credit_subjects select s.* from one_row, unnest(subjects) s;
   return null;
 end $$;
 create function remove_credit_subjects() returns trigger language plpgsql set search_path from current as $$
+declare
+  subjects credit_subjects[] := array(select row(r.environment_id, r.id, r.pricing_model_id)::credit_subjects from removed r);
 begin
-  delete from credit_subjects s using removed where s.environment_id = removed.environment_id and s.id = removed.id;
+  delete from credit_subjects s using unnest(subjects) removed where s.environment_id = removed.environment_id and s.id = removed.id;
   return null;
 end $$;
 create trigger usage_meters_are_subjects after insert on usage_meters referencing new table as added

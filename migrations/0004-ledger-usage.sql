@@ -77,10 +77,15 @@ comment on column ledger_accounts.held is 'Units of open holds, those that have 
 -- usage that comes later meets another revision there. In the order in which all accounts are locked.
 create function tell_subscription_revisions() returns trigger language plpgsql security definer
   set search_path from current as $$
+declare
+  environments bigint[];
+  ids text[];
+  revisions bigint[];
 begin
+  select array_agg(environment_id), array_agg(id), array_agg(revision) into environments, ids, revisions from changed;
   with revised as (
     select a.environment_id, a.id, s.revision
-      from changed s
+      from unnest(environments, ids, revisions) as s (environment_id, id, revision)
       join ledger_accounts a on a.subscription_id = s.id and a.environment_id = s.environment_id
        and a.subscription_revision <> s.revision
      order by a.subscription_id, a.usage_meter_id for no key update of a
@@ -221,18 +226,19 @@ create function check_ledger_entry_references() returns trigger language plpgsql
 declare
   is_broken boolean;
   is_special boolean;
+  entries ledger_entries[] := array(select row(a.*)::ledger_entries from added a);
 begin
   -- The entries of a statement share their transaction and a few prices: each is looked up once. Most are usage that one
   -- credit paid for. It points at its account itself, and mostly at the same period. By itself, as the plan for what else there
   -- may be takes longer to set up than this to carry out.
   select exists (
-           select from (select distinct environment_id, ledger_transaction_id as id from added) e
+           select from (select distinct environment_id, ledger_transaction_id as id from unnest(entries)) e
             where (select true from ledger_transactions t where t.environment_id = e.environment_id and t.id = e.id) is null)
       or exists (
-           select from (select distinct environment_id, price_id as id from added where price_id is not null) e
+           select from (select distinct environment_id, price_id as id from unnest(entries) where price_id is not null) e
             where (select true from prices p where p.environment_id = e.environment_id and p.id = e.id) is null),
          exists (
-           select from added e
+           select from unnest(entries) e
             where e.usage_credit_id is not null or e.credit_pool_id is not null or cardinality(e.applied_credit_ids) is distinct from 1
                or (select c.ledger_account_id = e.ledger_account_id
                           and (e.billing_period_id is null or e.billing_period_id = c.billing_period_id)
@@ -240,7 +246,7 @@ begin
     into is_broken, is_special;
   if is_special and not is_broken then
     is_broken := exists (
-      select from added e
+      select from unnest(entries) e
        where (select true from ledger_accounts a where a.environment_id = e.environment_id and a.id = e.ledger_account_id) is null
           or (e.billing_period_id is not null
               and (select true from billing_periods b where b.environment_id = e.environment_id and b.id = e.billing_period_id) is null)
@@ -257,7 +263,7 @@ begin
       table = 'ledger_entries', constraint = 'ledger_entries_references';
   end if;
   if is_special and exists (
-    select from added e
+    select from unnest(entries) e
      where (select count(distinct applied.id) from unnest(e.applied_credit_ids) as applied (id)) < cardinality(e.applied_credit_ids))
   then
     raise check_violation using message = 'a ledger entry names a credit twice',
@@ -606,7 +612,9 @@ create index spend_limits_by_meter on spend_limits (environment_id, usage_meter_
 -- the newest one. No row: there are none, or the seller has set a limit of the same use for the customer. Features count whole
 -- units of a credit pool, and the limit counts its smallest units. The body is text for the reason of `shared_settings` (0001).
 create function spend_limit_of_plan(l spend_limits, at bigint) returns table (amount numeric, action text, thresholds jsonb)
-  language sql stable as $$
+  language plpgsql stable set search_path from current as $$
+begin
+  return query
     select least(greatest(sum(s.amount), 0), 9007199254740991)
              * case when starts_with(l.usage_meter_id, 'credit_pool_') then 2162160000000000000 else 1 end,
            min(f.spend_limit ->> 'action'),
@@ -623,8 +631,8 @@ create function spend_limit_of_plan(l spend_limits, at bigint) returns table (am
          select from spend_limits o
           where o.environment_id = l.environment_id and o.customer_id = l.customer_id and o.set_by = 'seller' and o.label is null
             and o.usage_meter_id is not distinct from l.usage_meter_id and o.period = l.period and o.unit = l.unit)
-    having count(*) > 0
-$$;
+    having count(*) > 0;
+end $$;
 
 -- What was used of a limit in one period, written in the commit of the usage by who has locked the row. A limit by day, week or
 -- month has one row for each; a limit by billing period has one for each billing period of each subscription.
@@ -663,12 +671,17 @@ end $$;
 create trigger subscriptions_limited before insert on subscriptions for each row execute function find_spend_limits();
 
 create function tell_spend_limits() returns trigger language plpgsql set search_path from current as $$
+declare
+  environments bigint[];
+  customers text[];
 begin
+  select array_agg(d.environment_id), array_agg(d.customer_id) into environments, customers
+    from (select distinct environment_id, customer_id from changed) d;
   update subscriptions s set has_spend_limits = limited.has
     from (select c.environment_id, c.id, exists (
             select from spend_limits l where l.environment_id = c.environment_id and l.customer_id = c.customer_id
                and coalesce(l.subscription_id, c.id) = c.id) as has
-            from (select distinct environment_id, customer_id from changed) d
+            from unnest(environments, customers) as d (environment_id, customer_id)
             join subscriptions c on c.environment_id = d.environment_id and c.customer_id = d.customer_id) limited
    where s.environment_id = limited.environment_id and s.id = limited.id and s.has_spend_limits <> limited.has;
   return null;

@@ -100,25 +100,32 @@ create function announce_deliveries(environment_id bigint, webhook_id text) retu
 create function address_events() returns trigger language plpgsql volatile set search_path from current as $$
 declare
   real_now bigint := (extract(epoch from clock_timestamp()) * 1000)::bigint;
+  published events[] := array(select row(a.*)::events from added a);
+  addressed integer;
   endpoint record;
 begin
-  for endpoint in with addressed as (
-    insert into webhook_deliveries (environment_id, id, pricing_model_id, webhook_id, event_id, event_type, object_id, status,
-           next_attempt_at, created_at, updated_at)
-    select matched.environment_id, 'webhook_delivery_' || substr(matched.id, 7) || substr(matched.webhook_id, 9),
-           matched.pricing_model_id, matched.webhook_id, matched.id, matched.type, matched.object_id, 'pending', real_now,
-           real_now, real_now
-      from (
-        select e.environment_id, e.id, e.pricing_model_id, e.type, e.object_id, w.id as webhook_id
-          from added e
-          join webhooks w on w.environment_id = e.environment_id and w.pricing_model_id = e.pricing_model_id
-         where w.active and webhook_wants(w.filter_types, e.type)
-         order by e.id
-           for key share of w
-      ) as matched
-    returning environment_id, webhook_id
-  )
-  select distinct a.environment_id, a.webhook_id from addressed a
+  insert into webhook_deliveries (environment_id, id, pricing_model_id, webhook_id, event_id, event_type, object_id, status,
+         next_attempt_at, created_at, updated_at)
+  select matched.environment_id, 'webhook_delivery_' || substr(matched.id, 7) || substr(matched.webhook_id, 9),
+         matched.pricing_model_id, matched.webhook_id, matched.id, matched.type, matched.object_id, 'pending', real_now,
+         real_now, real_now
+    from (
+      select e.environment_id, e.id, e.pricing_model_id, e.type, e.object_id, w.id as webhook_id
+        from unnest(published) e
+        join webhooks w on w.environment_id = e.environment_id and w.pricing_model_id = e.pricing_model_id
+       where w.active and webhook_wants(w.filter_types, e.type)
+       order by e.id
+         for key share of w
+    ) as matched;
+  get diagnostics addressed = row_count;
+  if addressed = 0 then
+    return null;
+  end if;
+  for endpoint in
+    select distinct w.environment_id, w.id as webhook_id
+      from unnest(published) e
+      join webhooks w on w.environment_id = e.environment_id and w.pricing_model_id = e.pricing_model_id
+     where w.active and webhook_wants(w.filter_types, e.type)
   loop
     perform announce_deliveries(endpoint.environment_id, endpoint.webhook_id);
   end loop;
@@ -213,21 +220,27 @@ create index emails_by_origin on emails (environment_id, resent_from) where rese
 create function queue_emails() returns trigger language plpgsql volatile set search_path from current as $$
 declare
   real_now bigint := (extract(epoch from clock_timestamp()) * 1000)::bigint;
-  queued record;
+  published events[] := array(select row(a.*)::events from added a where email_of_event(a.type, a.payload -> 'data') is not null);
+  queued events[];
+  caused events;
 begin
-  for queued in
-    insert into emails (environment_id, id, pricing_model_id, customer_id, event_id, template, created_at, updated_at)
-    select a.environment_id, 'email_' || substr(a.id, 7), a.pricing_model_id, c.id, a.id,
-           email_of_event(a.type, a.payload -> 'data'), real_now, real_now
-      from added a
+  if cardinality(published) = 0 then
+    return null;
+  end if;
+  queued := array(
+    select row(a.*)::events
+      from unnest(published) a
       join environments e on e.id = a.environment_id and (e.mail ->> 'enabled')::boolean
       join customers c on c.environment_id = a.environment_id and c.id = a.payload -> 'customer' ->> 'id'
-     where email_of_event(a.type, a.payload -> 'data') is not null
-     order by a.id
-    returning environment_id, id
-  loop
-    perform enqueue_job('send_email', json_build_object('environmentId', queued.environment_id, 'emailId', queued.id),
-                        'email:' || queued.id, null, 25);
+     order by a.id);
+  insert into emails (environment_id, id, pricing_model_id, customer_id, event_id, template, created_at, updated_at)
+  select a.environment_id, 'email_' || substr(a.id, 7), a.pricing_model_id, a.payload -> 'customer' ->> 'id', a.id,
+         email_of_event(a.type, a.payload -> 'data'), real_now, real_now
+    from one_row, unnest(queued) a
+   order by a.id;
+  foreach caused in array queued loop
+    perform enqueue_job('send_email', json_build_object('environmentId', caused.environment_id, 'emailId', 'email_' || substr(caused.id, 7)),
+                        'email:email_' || substr(caused.id, 7), null, 25);
   end loop;
   return null;
 end $$;

@@ -11,7 +11,7 @@ begin
   if current_pricing_model() is not null then
     raise insufficient_privilege using message = 'a key that is pinned to a pricing model may not change the environment';
   end if;
-  select other.id, other.organization_id, other.livemode, other.currency, shared_settings(other), other.clock_now, null, null, null, null
+  select other.id, other.organization_id, other.livemode, other.currency, shared_settings(row(other.*)::environments), other.clock_now, null, null, null, null
     into strict found_scope
     from environments here
     join environments other on other.organization_id = here.organization_id

@@ -69,12 +69,14 @@ create trigger subscriptions_revised before update on subscriptions for each row
 -- Usage that waits is looked at again when its threshold changes, when the subscription owes nothing more, and when the last
 -- invoice at its threshold is settled.
 create function look_at_threshold() returns trigger language plpgsql set search_path from current as $$
+declare
+  of_subscription text := case when table_of_trigger(tg_table_name) = 'invoices' then to_jsonb(new) ->> 'subscription_id' else new.id end;
 begin
   insert into usage_threshold_checks (environment_id, subscription_id, due_at)
   select s.environment_id, s.id, new.updated_at
     from subscriptions s join environments e on e.id = s.environment_id
    where s.environment_id = new.environment_id
-     and s.id = case tg_table_name when 'invoices' then to_jsonb(new) ->> 'subscription_id' else new.id end
+     and s.id = of_subscription
      and coalesce(s.billing_threshold_amount, e.billing_threshold_amount, 0) > 0
   on conflict do nothing;
   return null;
@@ -95,8 +97,10 @@ create trigger invoices_threshold_closed before update on invoices for each row
 
 -- The threshold of the settings is cached with the catalog. All usage that waits is looked at.
 create function change_threshold() returns trigger language plpgsql set search_path from current as $$
+declare
+  version bigint := nextval('catalog_versions');
 begin
-  update pricing_models m set catalog_version = nextval('catalog_versions') where m.environment_id = new.id;
+  update pricing_models m set catalog_version = version where m.environment_id = new.id;
   insert into usage_threshold_checks (environment_id, subscription_id, due_at)
   select distinct a.environment_id, a.subscription_id, coalesce(new.clock_now, new.updated_at)
     from (select o.ledger_account_id from usage_overages o

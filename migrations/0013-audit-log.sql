@@ -145,9 +145,7 @@ declare
   pricing_model text := case when audited_table = 'pricing_models' then 'row.id'
     when 'pricing_model_id' = any (columns) then 'row.pricing_model_id' else 'null' end;
   entry text := format($entry$
-    insert into audit_log (environment_id, id, pricing_model_id, occurred_at, actor_type, api_key_id, user_id, action, request_id,
-           record, record_id, operation, before, after)
-    select row.%I, first_id || to_hex(1048576 + row_number() over ()), %s, microseconds / 1000, actor, key_id, person_id, doing, request_name,
+    select row(row.%I, first_id || to_hex(1048576 + row_number() over ()), %s, microseconds / 1000, actor, key_id, person_id, doing, request_name,
            %L, row.%I::text, lower(tg_op), $entry$, environment_column, pricing_model, record, id_column);
   change text;
 begin
@@ -165,17 +163,21 @@ begin
           case current_setting('role') when 'tollkeeper_service' then 'system' else 'operator' end) end;
       doing text := nullif(current_setting('tollkeeper.action', true), '');
       request_name text := nullif(current_setting('tollkeeper.request_id', true), '');
+      entries audit_log[];
     begin
       if tg_op = 'INSERT' then
-        %s null, (%s)::json from added row;
+        entries := array(%s null, (%s)::json)::audit_log from added row);
       elsif tg_op = 'DELETE' then
-        %s (%s)::json, null from removed row;
+        entries := array(%s (%s)::json, null)::audit_log from removed row);
       else
         -- A full join is never carried out row by row, however few rows the first statement had that its plan was made for.
-        %s changed.before::json, (%s)::json
+        entries := array(%s changed.before::json, (%s)::json)::audit_log
           from added row full join removed was on %s
          cross join lateral (select %s) changed (before)
-         where changed.before <> '{}';
+         where changed.before <> '{}');
+      end if;
+      if cardinality(entries) > 0 then
+        insert into audit_log select entry.* from one_row, unnest(entries) entry;
       end if;
       return null;
     end $body$ $function$,

@@ -3,8 +3,8 @@
 -- What has ended stays as it ended. The service knows it; a hand-written update, or a mistake of ours, is refused here.
 create function refuse_revival() returns trigger language plpgsql set search_path from current as $$
 begin
-  raise check_violation using message = format('%s %s is %s for good', tg_table_name, old.id, old.status),
-    table = tg_table_name, constraint = tg_table_name || '_end_for_good';
+  raise check_violation using message = format('%s %s is %s for good', table_of_trigger(tg_table_name), old.id, old.status),
+    table = table_of_trigger(tg_table_name), constraint = table_of_trigger(tg_table_name) || '_end_for_good';
 end $$;
 
 create trigger subscriptions_end_for_good before update of status on subscriptions for each row
@@ -35,7 +35,7 @@ create trigger payment_method_attachments_end_for_good before update of status o
 create function refuse_fewer_refunds() returns trigger language plpgsql set search_path from current as $$
 begin
   raise check_violation using message = format('payments %s: %s was refunded, not %s', old.id, old.refunded_amount, new.refunded_amount),
-    table = tg_table_name, constraint = 'payments_refunds_only_grow';
+    table = table_of_trigger(tg_table_name), constraint = 'payments_refunds_only_grow';
 end $$;
 create trigger payments_refunds_only_grow before update of refunded_amount on payments for each row
   when (new.refunded_amount < old.refunded_amount) execute function refuse_fewer_refunds();
@@ -44,7 +44,7 @@ create trigger payments_refunds_only_grow before update of refunded_amount on pa
 create function refuse_claims_back() returns trigger language plpgsql set search_path from current as $$
 begin
   raise check_violation using message = format('resource_claims %s was released', old.id),
-    table = tg_table_name, constraint = 'resource_claims_end_for_good';
+    table = table_of_trigger(tg_table_name), constraint = 'resource_claims_end_for_good';
 end $$;
 create trigger resource_claims_end_for_good before update of released_at on resource_claims for each row
   when (old.released_at is not null and new.released_at is distinct from old.released_at) execute function refuse_claims_back();

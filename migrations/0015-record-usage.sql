@@ -29,6 +29,13 @@
 -- `record_usage` and `book_usage` set how everything in them is planned: once, and by indexes. An array may hold one element or ten
 -- thousand, and a plan that was made while a table was empty is used after it has grown.
 
+-- A usage that is booked on its account, and what the rows about it need.
+create type moved_usage as (
+  "position" bigint, account text, pricing_model_id text, usage_meter_id text, credit text, at bigint, available_after numeric,
+  price text, period text, series bigint, entry text, units numeric, hour_units numeric, hour_events bigint, events numeric,
+  own_amount numeric, has_rollup boolean
+);
+
 -- Books the usages whose accounts are as usual: same subscription revision, a roll-up of this hour open, and either one credit that
 -- covers all of it or no credit at all. An account is written once. What the first usage of an account does not add to the open
 -- roll-up is a row of its own. The row itself decides, and PostgreSQL looks at it again after a wait for its lock.
@@ -39,7 +46,9 @@ create function book_simple_usage(p_environment bigint, p_now bigint, p_hour big
   u_threshold numeric[], u_events numeric[], u_own_amount numeric[]) returns bigint[]
   language plpgsql volatile as $$
 declare
-  booked bigint[];
+  moved moved_usage[];
+  has_rollups boolean;
+  has_overages boolean;
 begin
   with usage as materialized (
     select * from unnest(u_account, u_revision, u_price, u_period, u_series, u_entry, u_units, u_hour_units, u_hour_events, u_upto,
@@ -66,40 +75,43 @@ begin
        and (u.threshold is null or a.available - a.held - u.of_account >= u.threshold or (a.held = 0 and a.available < u.threshold))
     returning a.id, a.pricing_model_id, a.usage_meter_id, a.pending_credit_id, a.updated_at, a.available + u.of_account as available_before,
               case when a.open_series_id = u.series then u.position end as opened_by
-  ), moved as materialized (
-    select u.*, a.* from account a join usage u on u.account = a.id
-  ), rollup as (
+  )
+  select array_agg(row(u.position, a.id, a.pricing_model_id, a.usage_meter_id, a.pending_credit_id, a.updated_at, a.available_before - u.upto,
+                       u.price, u.period, u.series, u.entry, u.units, u.hour_units, u.hour_events, u.events, u.own_amount,
+                       u.hour_events > 0 and a.opened_by is distinct from u.position)::moved_usage),
+         bool_or(u.hour_events > 0 and a.opened_by is distinct from u.position), bool_or(a.pending_credit_id is null or u.events > 0)
+    into moved, has_rollups, has_overages
+    from account a join usage u on u.account = a.id;
+  if moved is null then
+    return null;
+  end if;
+  if has_rollups then
     insert into usage_rollups (environment_id, series_id, hour, units, events)
-    select p_environment, moved.series, p_hour, moved.hour_units, moved.hour_events
-      from moved where moved.hour_events > 0 and moved.opened_by is distinct from moved.position
-     order by moved.series
+    select p_environment, m.series, p_hour, m.hour_units, m.hour_events
+      from one_row, unnest(moved) m where m.has_rollup
+     order by m.series
     on conflict (environment_id, series_id, hour)
-    do update set units = usage_rollups.units + excluded.units, events = usage_rollups.events + excluded.events, is_summed = false
-  ), of_day as (
+    do update set units = usage_rollups.units + excluded.units, events = usage_rollups.events + excluded.events, is_summed = false;
     insert into usage_days (environment_id, pricing_model_id, usage_meter_id, day, units, events)
-    select p_environment, moved.pricing_model_id, moved.usage_meter_id, day_of(p_hour), sum(moved.hour_units), sum(moved.hour_events)
-      from moved where moved.hour_events > 0 and moved.opened_by is distinct from moved.position
-     group by moved.pricing_model_id, moved.usage_meter_id
-  ), entry as (
-    insert into ledger_entries (environment_id, id, pricing_model_id, ledger_transaction_id, ledger_account_id, debit_side, credit_side,
-           amount, price_id, billing_period_id, applied_credit_ids, applied_amounts, available_after, created_at)
-    select p_environment, moved.entry, moved.pricing_model_id, p_transaction, moved.id, 'available', 'used',
-           moved.units, moved.price, moved.period,
-           case when moved.pending_credit_id is not null then array[moved.pending_credit_id] end,
-           case when moved.pending_credit_id is not null then array[moved.units] end,
-           moved.available_before - moved.upto, moved.updated_at
-      from moved
-  ), overage as (
+    select p_environment, m.pricing_model_id, m.usage_meter_id, day_of(p_hour), sum(m.hour_units), sum(m.hour_events)
+      from one_row, unnest(moved) m where m.has_rollup
+     group by m.pricing_model_id, m.usage_meter_id;
+  end if;
+  insert into ledger_entries (environment_id, id, pricing_model_id, ledger_transaction_id, ledger_account_id, debit_side, credit_side,
+         amount, price_id, billing_period_id, applied_credit_ids, applied_amounts, available_after, created_at)
+  select p_environment, m.entry, m.pricing_model_id, p_transaction, m.account, 'available', 'used', m.units, m.price, m.period,
+         case when m.credit is not null then array[m.credit] end, case when m.credit is not null then array[m.units] end,
+         m.available_after, m.at
+    from one_row, unnest(moved) m;
+  if has_overages then
     insert into usage_overages (environment_id, ledger_account_id, price_id, uncovered, events, own_amount)
-    select p_environment, moved.id, moved.price, case when moved.pending_credit_id is null then moved.units else 0 end,
-           moved.events, moved.own_amount
-      from moved where moved.pending_credit_id is null or moved.events > 0
+    select p_environment, m.account, m.price, case when m.credit is null then m.units else 0 end, m.events, m.own_amount
+      from one_row, unnest(moved) m where m.credit is null or m.events > 0
     on conflict (environment_id, ledger_account_id, price_id)
     do update set uncovered = usage_overages.uncovered + excluded.uncovered, events = usage_overages.events + excluded.events,
-                  own_amount = usage_overages.own_amount + excluded.own_amount
-  )
-  select array_agg(moved.position) into booked from moved;
-  return booked;
+                  own_amount = usage_overages.own_amount + excluded.own_amount;
+  end if;
+  return array(select m.position from unnest(moved) m);
 end $$;
 
 -- The usages that `is_booked` does not name, with their accounts, which are locked, and the credits that cover them. Credits
@@ -116,7 +128,7 @@ create function cover_usage(p_environment bigint, p_now bigint, is_booked boolea
 begin
   return query
   with usage as (
-    select a as account, u.*, sum(u.units) over (partition by u.account_id order by u.position) as upto
+    select row(a.*)::ledger_accounts as account, u.*, sum(u.units) over (partition by u.account_id order by u.position) as upto
       from unnest(u_account, u_price, u_period, u_series, u_entry, u_units, u_hour_units, u_hour_events, u_threshold,
                   u_events, u_own_amount, is_booked)
              with ordinality
@@ -176,6 +188,19 @@ begin
     - ended_credits(account, p_now);
 end $$;
 
+-- A usage beside the credits that cover it, and what becomes of its account.
+create type placed_usage as (
+  account ledger_accounts, price text, period text, series bigint, entry text, units numeric, hour_units numeric, hour_events bigint,
+  threshold numeric, events numeric, own_amount numeric, "position" bigint, upto numeric, credits text[], amounts numeric[],
+  covered numeric, account_id text, is_first boolean, account_units numeric, account_covered numeric, one_credit text, one_rest numeric,
+  opens_hour boolean, keeps_drawing boolean, is_open boolean, open_units numeric, open_events numeric, open_series bigint
+);
+
+-- What is added to a roll-up that is not open on its account.
+create type closed_rollup as (
+  pricing_model_id text, usage_meter_id text, series bigint, hour bigint, units numeric, events numeric
+);
+
 -- Books any usage that `is_booked` does not name, on accounts that it locks first: what is read after the locks is final.
 -- Accounts that come earlier in the order may be locked already, so two batches may wait for each other: a wait is short, and
 -- fails before PostgreSQL looks for deadlocks.
@@ -186,6 +211,8 @@ create function book_other_usage(p_environment bigint, p_now bigint, p_hour bigi
   u_threshold numeric[], u_events numeric[], u_own_amount numeric[]) returns text[]
   language plpgsql volatile set lock_timeout = '100ms' as $$
 declare
+  placed placed_usage[];
+  closed closed_rollup[];
   fallen text[];
 begin
   perform from ledger_accounts a
@@ -231,70 +258,74 @@ begin
            sum(d.hour_events) filter (where d.is_open) over of_account as open_events,
            max(d.series) filter (where d.is_open) over of_account as open_series
       from decided d window of_account as (partition by d.account_id)
-  ), entry as (
-    insert into ledger_entries (environment_id, id, pricing_model_id, ledger_transaction_id, ledger_account_id, debit_side, credit_side,
-           amount, price_id, billing_period_id, applied_credit_ids, applied_amounts, available_after, created_at)
-    select p_environment, p.entry, (p.account).pricing_model_id, p_transaction, p.account_id, 'available', 'used', p.units, p.price, p.period,
-           p.credits, p.amounts, (p.account).available - p.upto, greatest((p.account).updated_at, p_now)
-      from placed p order by p.position
-  ), overage as (
-    insert into usage_overages (environment_id, ledger_account_id, price_id, uncovered, events, own_amount)
-    select p_environment, p.account_id, p.price, p.units - p.covered, p.events, p.own_amount
-      from placed p where p.units > p.covered or p.events > 0
-    on conflict (environment_id, ledger_account_id, price_id)
-    do update set uncovered = usage_overages.uncovered + excluded.uncovered, events = usage_overages.events + excluded.events,
-                  own_amount = usage_overages.own_amount + excluded.own_amount
-  ), credit as (
-    update usage_credits c set applied = c.applied + used.amount, updated_at = greatest(c.updated_at, p_now)
-      from (
-        select part.id, sum(part.amount) as amount
-          from (
-            select used.id, used.amount
-              from placed p, unnest(p.credits, p.amounts) as used (id, amount) where not p.keeps_drawing
-            union all
-            select (p.account).pending_credit_id, (p.account).covered - (p.account).applied
-              from placed p where p.is_first and p.account_covered > 0 and not p.keeps_drawing and (p.account).pending_credit_id is not null
-          ) part
-         group by part.id) used
-     where c.environment_id = p_environment and c.id = used.id
-  ), moved as (
-    update ledger_accounts a
-       set used = a.used + p.account_units,
-           covered = a.covered + p.account_covered,
-           applied = case when p.account_covered > 0 and not p.keeps_drawing then a.covered + p.account_covered else a.applied end,
-           pending_credit_id = case when p.account_covered = 0 then a.pending_credit_id when p.keeps_drawing then p.one_credit end,
-           pending_limit = case when p.account_covered = 0 then a.pending_limit
-                           when not p.keeps_drawing then 0
-                           when a.pending_credit_id is null then p.one_rest else a.pending_limit end,
-           open_series_id = coalesce(p.open_series, a.open_series_id),
-           open_hour = case when p.open_series is null then a.open_hour else p_hour end,
-           open_units = case when p.open_series is null then a.open_units when p.opens_hour then p.open_units else a.open_units + p.open_units end,
-           open_events = case when p.open_series is null then a.open_events when p.opens_hour then p.open_events else a.open_events + p.open_events end,
-           updated_at = greatest(a.updated_at, p_now)
-      from placed p
-     where p.is_first and a.environment_id = p_environment and a.id = p.account_id
-  ), closed as (
-    select p.account, p.series, p_hour as hour, p.hour_units as units, p.hour_events as events
-      from placed p where p.hour_events > 0 and not p.is_open
-    union all
-    -- The roll-up that the present hour takes the place of.
-    select p.account, (p.account).open_series_id, (p.account).open_hour, (p.account).open_units, (p.account).open_events
-      from placed p where p.is_first and p.opens_hour and p.open_series is not null and (p.account).open_series_id is not null
-  ), rollup as (
-    insert into usage_rollups (environment_id, series_id, hour, units, events)
-    select p_environment, c.series, c.hour, sum(c.units), sum(c.events)
-      from closed c group by c.series, c.hour order by c.series, c.hour
-    on conflict (environment_id, series_id, hour)
-    do update set units = usage_rollups.units + excluded.units, events = usage_rollups.events + excluded.events, is_summed = false
-  ), of_day as (
-    insert into usage_days (environment_id, pricing_model_id, usage_meter_id, day, units, events)
-    select p_environment, (c.account).pricing_model_id, (c.account).usage_meter_id, day_of(c.hour), sum(c.units), sum(c.events)
-      from closed c group by 2, 3, 4
   )
+  select array_agg(row(p.account, p.price, p.period, p.series, p.entry, p.units, p.hour_units, p.hour_events, p.threshold, p.events,
+                       p.own_amount, p.position, p.upto, p.credits, p.amounts, p.covered, p.account_id, p.is_first, p.account_units,
+                       p.account_covered, p.one_credit, p.one_rest, p.opens_hour, p.keeps_drawing, p.is_open, p.open_units, p.open_events,
+                       p.open_series)::placed_usage order by p.position)
+    into placed from placed p;
+  -- From the accounts and their credits as they are before the usage.
   select array_agg(p.account_id) into fallen
     from (select p.account_id, p.threshold, p.account_units, balance_of_account(p.account, p_now) as balance
-            from placed p where p.is_first and p.threshold is not null) p
+            from unnest(placed) p where p.is_first and p.threshold is not null) p
    where p.balance >= p.threshold and p.balance - p.account_units < p.threshold;
+  insert into ledger_entries (environment_id, id, pricing_model_id, ledger_transaction_id, ledger_account_id, debit_side, credit_side,
+         amount, price_id, billing_period_id, applied_credit_ids, applied_amounts, available_after, created_at)
+  select p_environment, p.entry, (p.account).pricing_model_id, p_transaction, p.account_id, 'available', 'used', p.units, p.price, p.period,
+         p.credits, p.amounts, (p.account).available - p.upto, greatest((p.account).updated_at, p_now)
+    from one_row, unnest(placed) p order by p.position;
+  insert into usage_overages (environment_id, ledger_account_id, price_id, uncovered, events, own_amount)
+  select p_environment, p.account_id, p.price, p.units - p.covered, p.events, p.own_amount
+    from one_row, unnest(placed) p where p.units > p.covered or p.events > 0
+  on conflict (environment_id, ledger_account_id, price_id)
+  do update set uncovered = usage_overages.uncovered + excluded.uncovered, events = usage_overages.events + excluded.events,
+                own_amount = usage_overages.own_amount + excluded.own_amount;
+  update usage_credits c set applied = c.applied + used.amount, updated_at = greatest(c.updated_at, p_now)
+    from (
+      select part.id, sum(part.amount) as amount
+        from (
+          select used.id, used.amount
+            from unnest(placed) p, unnest(p.credits, p.amounts) as used (id, amount) where not p.keeps_drawing
+          union all
+          select (p.account).pending_credit_id, (p.account).covered - (p.account).applied
+            from unnest(placed) p where p.is_first and p.account_covered > 0 and not p.keeps_drawing and (p.account).pending_credit_id is not null
+        ) part
+       group by part.id) used
+   where c.environment_id = p_environment and c.id = used.id;
+  update ledger_accounts a
+     set used = a.used + p.account_units,
+         covered = a.covered + p.account_covered,
+         applied = case when p.account_covered > 0 and not p.keeps_drawing then a.covered + p.account_covered else a.applied end,
+         pending_credit_id = case when p.account_covered = 0 then a.pending_credit_id when p.keeps_drawing then p.one_credit end,
+         pending_limit = case when p.account_covered = 0 then a.pending_limit
+                         when not p.keeps_drawing then 0
+                         when a.pending_credit_id is null then p.one_rest else a.pending_limit end,
+         open_series_id = coalesce(p.open_series, a.open_series_id),
+         open_hour = case when p.open_series is null then a.open_hour else p_hour end,
+         open_units = case when p.open_series is null then a.open_units when p.opens_hour then p.open_units else a.open_units + p.open_units end,
+         open_events = case when p.open_series is null then a.open_events when p.opens_hour then p.open_events else a.open_events + p.open_events end,
+         updated_at = greatest(a.updated_at, p_now)
+    from unnest(placed) p
+   where p.is_first and a.environment_id = p_environment and a.id = p.account_id;
+  select array_agg(row((c.account).pricing_model_id, (c.account).usage_meter_id, c.series, c.hour, c.units, c.events)::closed_rollup) into closed
+    from (
+      select p.account, p.series, p_hour as hour, p.hour_units as units, p.hour_events as events
+        from unnest(placed) p where p.hour_events > 0 and not p.is_open
+      union all
+      -- The roll-up that the present hour takes the place of.
+      select p.account, (p.account).open_series_id, (p.account).open_hour, (p.account).open_units, (p.account).open_events
+        from unnest(placed) p where p.is_first and p.opens_hour and p.open_series is not null and (p.account).open_series_id is not null
+    ) c;
+  if closed is not null then
+    insert into usage_rollups (environment_id, series_id, hour, units, events)
+    select p_environment, c.series, c.hour, sum(c.units), sum(c.events)
+      from one_row, unnest(closed) c group by c.series, c.hour order by c.series, c.hour
+    on conflict (environment_id, series_id, hour)
+    do update set units = usage_rollups.units + excluded.units, events = usage_rollups.events + excluded.events, is_summed = false;
+    insert into usage_days (environment_id, pricing_model_id, usage_meter_id, day, units, events)
+    select p_environment, c.pricing_model_id, c.usage_meter_id, day_of(c.hour), sum(c.units), sum(c.events)
+      from one_row, unnest(closed) c group by c.pricing_model_id, c.usage_meter_id, day_of(c.hour);
+  end if;
   return fallen;
 end $$;
 
@@ -319,6 +350,7 @@ declare
   part integer;
   usage integer;
   first_usage integer;
+  rest numeric;
   units numeric;
   drawn numeric;
   payer ledger_accounts;
@@ -360,7 +392,7 @@ begin
     raise serialization_failure using message = 'a subscription has changed';
   end if;
   if array_remove(d_threshold, null) <> '{}' then
-    select array_agg(w.id), array_agg(w.threshold), array_agg(balance_of_account(a, p_now)) into watched, thresholds, balances
+    select array_agg(w.id), array_agg(w.threshold), array_agg(balance_of_account(row(a.*)::ledger_accounts, p_now)) into watched, thresholds, balances
       from (select distinct d.id, d.threshold from unnest(pool_accounts, d_threshold) as d (id, threshold)
              where d.id is not null and d.threshold is not null) w
       join ledger_accounts a on a.environment_id = p_environment and a.id = w.id;
@@ -380,9 +412,9 @@ begin
     first_usage := array_position(u_account, u_account[usage]);
     if free[first_usage] is null then
       -- The balance, without the usage that is owed.
-      free[first_usage] := (
-        select greatest(balance_of_account(a, p_now) + a.used - a.covered - a.settled - a.pooled, 0)
-          from ledger_accounts a where a.environment_id = p_environment and a.id = u_account[usage]);
+      select greatest(balance_of_account(row(a.*)::ledger_accounts, p_now) + a.used - a.covered - a.settled - a.pooled, 0) into rest
+        from ledger_accounts a where a.environment_id = p_environment and a.id = u_account[usage];
+      free[first_usage] := rest;
     end if;
     units := d_units[part] - least(d_units[part], free[first_usage]);
     free[first_usage] := free[first_usage] - (d_units[part] - units);
@@ -399,7 +431,7 @@ begin
     select array_agg(a.id) into fallen
       from unnest(watched, thresholds, balances) as w (id, threshold, balance)
       join ledger_accounts a on a.environment_id = p_environment and a.id = w.id
-     where w.balance >= w.threshold and balance_of_account(a, p_now) < w.threshold;
+     where w.balance >= w.threshold and balance_of_account(row(a.*)::ledger_accounts, p_now) < w.threshold;
   end if;
 end $$;
 
@@ -486,7 +518,7 @@ begin
     -- What is left is booked on the accounts of meters. Usage that pools paid for in full has its events counted here.
     insert into usage_overages (environment_id, ledger_account_id, price_id, events, own_amount)
     select p_environment, u.account, u.price, u.events, u.own_amount
-      from unnest(u_account, u_price, u_units, u_events, u_own_amount, pooled) as u (account, price, units, events, own_amount, pooled)
+      from one_row, unnest(u_account, u_price, u_units, u_events, u_own_amount, pooled) as u (account, price, units, events, own_amount, pooled)
      where u.units = u.pooled and u.events > 0
     on conflict (environment_id, ledger_account_id, price_id)
     do update set events = usage_overages.events + excluded.events, own_amount = usage_overages.own_amount + excluded.own_amount;
@@ -536,7 +568,7 @@ begin
   if cardinality(r_series) > 0 then
     insert into usage_rollups (environment_id, series_id, hour, units, events)
     select p_environment, r.series, r.hour, sum(r.units), sum(r.events)
-      from unnest(r_series, r_hour, r_units, r_events) as r (series, hour, units, events)
+      from one_row, unnest(r_series, r_hour, r_units, r_events) as r (series, hour, units, events)
      group by r.series, r.hour order by r.series, r.hour
     on conflict (environment_id, series_id, hour)
     do update set units = usage_rollups.units + excluded.units, events = usage_rollups.events + excluded.events, is_summed = false;
@@ -549,7 +581,7 @@ begin
   -- After the accounts, which whoever deletes these rows has locked too, and in one order.
   if cardinality(t_subscription) > 0 then
     insert into usage_threshold_checks (environment_id, subscription_id, due_at)
-    select p_environment, t.id, p_now from unnest(t_subscription) as t (id) order by t.id
+    select p_environment, t.id, p_now from one_row, unnest(t_subscription) as t (id) order by t.id
     on conflict do nothing;
   end if;
   -- Null where neither has fallen.
@@ -650,7 +682,7 @@ begin
   if p_consumes and exists (
     select from unnest(u_account, u_of_account) as u (account, units)
       join ledger_accounts a on a.environment_id = p_environment and a.id = u.account
-     where balance_of_account(a, p_now) < u.units)
+     where balance_of_account(row(a.*)::ledger_accounts, p_now) < u.units)
   then
     raise exception using errcode = 'TK003', message = 'a balance does not cover the usage';
   end if;
@@ -659,7 +691,7 @@ begin
          own_price, label, created_at)
   select p_environment, booking, new.series, new.key, new.id, new.transaction, new.amount, new.date, new.properties, new.own_price,
          new.label, p_now
-    from unnest(e_series, e_key, e_id, e_transaction, e_amount, e_date, e_properties, e_own_price, e_label)
+    from one_row, unnest(e_series, e_key, e_id, e_transaction, e_amount, e_date, e_properties, e_own_price, e_label)
            as new (series, key, id, transaction, amount, date, properties, own_price, label)
    order by new.key;
   if book_usage(p_environment, p_now, p_hour, booking, p_transaction, p_model, false, u_account, u_revision, u_price, u_period, u_series,
@@ -670,7 +702,7 @@ begin
   end if;
   -- The accounts are locked now, so another batch may have used the balance in between.
   if p_consumes then
-    select array_agg(balance_of_account(a, p_now) order by u.position) into balances
+    select array_agg(balance_of_account(row(a.*)::ledger_accounts, p_now) order by u.position) into balances
       from unnest(u_account) with ordinality as u (account, position)
       join ledger_accounts a on a.environment_id = p_environment and a.id = u.account;
     if 0 > any (balances) then

@@ -41,10 +41,10 @@ begin
     execute format('select from %I where environment_id = $1 and id = $2 for no key update', tg_argv[1])
       using parent.environment_id, parent.id;
     execute format('select count(*) from (select from %I where environment_id = $1 and %I = $2 and %s limit $3 + 1) found',
-      tg_table_name, tg_argv[0], tg_argv[2]) into counted using parent.environment_id, parent.id, tg_argv[3]::integer;
+      table_of_trigger(tg_table_name), tg_argv[0], tg_argv[2]) into counted using parent.environment_id, parent.id, tg_argv[3]::integer;
     if counted > tg_argv[3]::integer then
-      raise program_limit_exceeded using message = format('%s %s has more than %s %s', tg_argv[1], parent.id, tg_argv[3], tg_table_name),
-        table = tg_table_name, constraint = tg_table_name || '_at_most', detail = tg_argv[3];
+      raise program_limit_exceeded using message = format('%s %s has more than %s %s', tg_argv[1], parent.id, tg_argv[3], table_of_trigger(tg_table_name)),
+        table = table_of_trigger(tg_table_name), constraint = table_of_trigger(tg_table_name) || '_at_most', detail = tg_argv[3];
     end if;
   end loop;
   return null;

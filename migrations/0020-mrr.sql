@@ -167,7 +167,10 @@ end $$;
 -- The MRR of a customer by subscription and price, from the state of its subscriptions alone: docs/analytics.md has the rules.
 create function mrr_of_customer(of_environment bigint, of_customer text)
   returns table (subscription_id text, price_id text, pricing_model_id text, currency text, amount numeric)
-  language sql stable as $$
+  language plpgsql stable set search_path from current as $$
+#variable_conflict use_column
+begin
+  return query
   with item as (
     select s.id as subscription_id, i.price_id, p.product_id, s.pricing_model_id, e.currency, s.interval_unit, s.interval_count,
            s.discounted, s.current_billing_period_start, step.step, cost.amount
@@ -201,19 +204,26 @@ create function mrr_of_customer(of_environment bigint, of_customer text)
      cross join lateral months_of(p.interval_unit, p.interval_count) m
      group by p.subscription_id, p.price_id, p.pricing_model_id, p.currency, m.numerator, m.denominator
   )
-  select * from monthly where monthly.amount > 0
-$$;
+  select * from monthly where monthly.amount > 0;
+end $$;
 
 -- What differs between the noted MRR of a customer and that of its state.
 create function mrr_changes(of_environment bigint, of_customer text)
   returns table (subscription_id text, price_id text, pricing_model_id text, currency text, before numeric, after numeric)
-  language sql stable as $$
+  language plpgsql stable set search_path from current as $$
+#variable_conflict use_column
+begin
+  return query
   select subscription_id, price_id, coalesce(now.pricing_model_id, was.pricing_model_id), currency,
          coalesce(was.amount, 0), coalesce(now.amount, 0)
     from (select * from mrr_amounts where environment_id = of_environment and customer_id = of_customer) was
     full join mrr_of_customer(of_environment, of_customer) now using (subscription_id, price_id, currency)
-   where now.amount is distinct from was.amount
-$$;
+   where now.amount is distinct from was.amount;
+end $$;
+
+create type mrr_change as (
+  subscription_id text, price_id text, pricing_model_id text, currency text, before numeric, after numeric
+);
 
 -- The start of the interval of an instant, in UTC. Weeks begin on Mondays.
 create function interval_start(interval_unit text, at bigint) returns bigint language sql immutable
@@ -234,6 +244,11 @@ create function note_mrr(of_environment bigint, of_customer text, at bigint) ret
 declare
   was mrr_customers;
   moved bigint;
+  changes mrr_change[];
+  change numeric;
+  type text;
+  gained integer;
+  amounts numeric[];
 begin
   if not exists (select from mrr_changes(of_environment, of_customer)) then
     return;
@@ -244,49 +259,45 @@ begin
   select * into was from mrr_customers where environment_id = of_environment and customer_id = of_customer for update;
   perform pg_advisory_xact_lock_shared(7006, hashtext(current_schema()) # of_environment::integer);
   moved := greatest(at, was.moved_at, (select max(until_at) from mrr_balances where environment_id = of_environment));
+  changes := array(select row(d.*)::mrr_change from mrr_changes(of_environment, of_customer) d order by d.subscription_id, d.price_id);
   -- Nothing is left where another transaction has noted it while this one waited.
-  with change as materialized (
-    select d.*, row_number() over (order by d.subscription_id, d.price_id) as line, sum(d.after - d.before) over () as amount
-      from mrr_changes(of_environment, of_customer) d
-  ), typed as materialized (
-    select c.amount, case when was.position = 0 then 'new' when was.amount = 0 then 'reactivation' when was.amount + c.amount = 0 then 'churn'
-                       when c.amount < 0 then 'contraction' else 'expansion' end as type
-      from change c where c.line = 1
-  ), moving as (
-    insert into mrr_movements (environment_id, customer_id, position, line, pricing_model_id, subscription_id, price_id, currency, type,
-           amount, customer_amount, customers, cohort_at, occurred_at)
-    select of_environment, of_customer, was.position + 1, c.line, c.pricing_model_id, c.subscription_id, c.price_id, c.currency, t.type,
-           c.after - c.before, was.amount + t.amount, case when c.line > 1 then 0 when t.type in ('new', 'reactivation') then 1 when t.type = 'churn' then -1 else 0 end,
-           coalesce(was.cohort_at, moved), moved
-      from change c cross join typed t
-  ), gone as (
-    delete from mrr_amounts a using change c
-     where c.after = 0 and a.environment_id = of_environment and a.subscription_id = c.subscription_id and a.price_id = c.price_id
-  ), kept as (
-    insert into mrr_amounts as a (environment_id, subscription_id, price_id, customer_id, pricing_model_id, currency, amount)
-    select of_environment, c.subscription_id, c.price_id, of_customer, c.pricing_model_id, c.currency, c.after from change c where c.after > 0
-    on conflict (environment_id, subscription_id, price_id) do update set amount = excluded.amount
-  ), retained as (
-    insert into mrr_retention (environment_id, pricing_model_id, currency, interval_unit, cohort_at, at, amount, lost, customers, made)
-    select of_environment, was.pricing_model_id, c.currency, part.*
-      from change c cross join typed t
-     cross join lateral (
-       select u.interval_unit, null::bigint as cohort_at, interval_start('day', moved) as at, t.amount,
-              least(was.amount + t.amount - b.amount, 0) - least(was.amount - b.amount, 0) as lost, 0 as customers, 0 as made
-         from unnest(array['day', 'week', 'month', 'quarter', 'year']) u (interval_unit)
-        cross join lateral (select case when was.moved_at < interval_start(u.interval_unit, moved) then was.amount
-                                   else mrr_before(of_environment, of_customer, interval_start(u.interval_unit, moved)) end as amount) b
-        where b.amount > 0 and t.amount <> 0
+  if cardinality(changes) = 0 then
+    return;
+  end if;
+  change := (select sum(c.after - c.before) from unnest(changes) c);
+  type := case when was.position = 0 then 'new' when was.amount = 0 then 'reactivation' when was.amount + change = 0 then 'churn'
+               when change < 0 then 'contraction' else 'expansion' end;
+  gained := case when type in ('new', 'reactivation') then 1 when type = 'churn' then -1 else 0 end;
+  -- The MRR at the beginning of each interval, before the movement counts.
+  amounts := array(
+    select case when was.moved_at < interval_start(u.interval_unit, moved) then was.amount
+                else mrr_before(of_environment, of_customer, interval_start(u.interval_unit, moved)) end
+      from unnest(array['day', 'week', 'month', 'quarter', 'year']) with ordinality u (interval_unit, n) order by u.n);
+  insert into mrr_movements (environment_id, customer_id, position, line, pricing_model_id, subscription_id, price_id, currency, type,
+         amount, customer_amount, customers, cohort_at, occurred_at)
+  select of_environment, of_customer, was.position + 1, c.line, c.pricing_model_id, c.subscription_id, c.price_id, c.currency, type,
+         c.after - c.before, was.amount + change, case c.line when 1 then gained else 0 end, coalesce(was.cohort_at, moved), moved
+    from one_row, unnest(changes) with ordinality as c (subscription_id, price_id, pricing_model_id, currency, before, after, line);
+  delete from mrr_amounts a using unnest(changes) c
+   where c.after = 0 and a.environment_id = of_environment and a.subscription_id = c.subscription_id and a.price_id = c.price_id;
+  insert into mrr_amounts as a (environment_id, subscription_id, price_id, customer_id, pricing_model_id, currency, amount)
+  select of_environment, c.subscription_id, c.price_id, of_customer, c.pricing_model_id, c.currency, c.after
+    from one_row, unnest(changes) c where c.after > 0
+  on conflict (environment_id, subscription_id, price_id) do update set amount = excluded.amount;
+  insert into mrr_retention (environment_id, pricing_model_id, currency, interval_unit, cohort_at, at, amount, lost, customers, made)
+  select of_environment, was.pricing_model_id, changes[1].currency, part.*
+    from one_row cross join lateral (
+       select u.interval_unit, null::bigint as cohort_at, interval_start('day', moved) as at, change as amount,
+              least(was.amount + change - u.amount, 0) - least(was.amount - u.amount, 0) as lost, 0 as customers, 0 as made
+         from unnest(array['day', 'week', 'month', 'quarter', 'year'], amounts) u (interval_unit, amount)
+        where u.amount > 0 and change <> 0
         union all
-       select u.interval_unit, interval_start(u.interval_unit, coalesce(was.cohort_at, moved)), interval_start(u.interval_unit, moved), t.amount, 0,
-              case when t.type in ('new', 'reactivation') then 1 when t.type = 'churn' then -1 else 0 end, (was.position = 0)::integer
+       select u.interval_unit, interval_start(u.interval_unit, coalesce(was.cohort_at, moved)), interval_start(u.interval_unit, moved), change, 0,
+              gained, (was.position = 0)::integer
          from unnest(array['week', 'month']) u (interval_unit)
-     ) part
-     where c.line = 1
-  )
+     ) part;
   update mrr_customers m
-     set position = m.position + 1, amount = m.amount + t.amount, cohort_at = coalesce(m.cohort_at, moved), moved_at = moved
-    from typed t
+     set position = m.position + 1, amount = m.amount + change, cohort_at = coalesce(m.cohort_at, moved), moved_at = moved
    where m.environment_id = of_environment and m.customer_id = of_customer;
 end $$;
 
@@ -297,16 +308,16 @@ declare
   of_subscription text;
   due bigint;
 begin
-  if tg_table_name = 'subscriptions' then
+  if table_of_trigger(tg_table_name) = 'subscriptions' then
     of_subscription := new.id;
     due := case when new.status = 'canceled' and old.status <> 'canceled' then new.canceled_at
                 when new.status <> 'paused' and old.status = 'paused' then old.resumes_at
                 when new.current_billing_period_start is distinct from old.current_billing_period_start then new.current_billing_period_start end;
   else
     of_subscription := new.subscription_id;
-    if tg_table_name = 'subscription_items' then
+    if table_of_trigger(tg_table_name) = 'subscription_items' then
       due := coalesce(new.expired_at, new.effective_from);
-    elsif tg_table_name = 'invoices' and tg_op = 'INSERT' then
+    elsif table_of_trigger(tg_table_name) = 'invoices' and tg_op = 'INSERT' then
       due := new.invoice_date;
     end if;
   end if;

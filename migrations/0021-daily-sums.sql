@@ -76,7 +76,11 @@ create index usage_months_of_customer on usage_months (environment_id, customer_
 create function sum_usage_months(at_most integer) returns integer
   language plpgsql volatile security definer set search_path from current as $$
 declare
-  summed integer;
+  environments bigint[];
+  series bigint[];
+  hours bigint[];
+  added numeric[];
+  added_events bigint[];
 begin
   with grown as materialized (
     select environment_id, series_id, hour, units - summed_units as units, events - summed_events as events
@@ -84,38 +88,43 @@ begin
   ), marked as (
     update usage_rollups r set summed_units = r.units, summed_events = r.events, is_summed = true
       from grown g where r.environment_id = g.environment_id and r.series_id = g.series_id and r.hour = g.hour
-  ), month as (
-    insert into usage_months (environment_id, pricing_model_id, usage_meter_id, month, customer_id, units, events)
-    select s.environment_id, s.pricing_model_id, s.usage_meter_id, month_of(g.hour), s.customer_id, sum(g.units), sum(g.events)
-      from grown g join usage_series s on s.environment_id = g.environment_id and s.id = g.series_id
-     group by 1, 2, 3, 4, 5 order by 1, 3, 4, 5
-    on conflict (environment_id, usage_meter_id, month, customer_id)
-    do update set units = usage_months.units + excluded.units, events = usage_months.events + excluded.events
   )
-  select count(*) into summed from grown;
-  return summed;
+  select array_agg(environment_id), array_agg(series_id), array_agg(hour), array_agg(units), array_agg(events)
+    into environments, series, hours, added, added_events from grown;
+  insert into usage_months (environment_id, pricing_model_id, usage_meter_id, month, customer_id, units, events)
+  select s.environment_id, s.pricing_model_id, s.usage_meter_id, month_of(g.hour), s.customer_id, sum(g.units), sum(g.events)
+    from unnest(environments, series, hours, added, added_events) as g (environment_id, series_id, hour, units, events)
+    join usage_series s on s.environment_id = g.environment_id and s.id = g.series_id
+   group by 1, 2, 3, 4, 5 order by 1, 3, 4, 5
+  on conflict (environment_id, usage_meter_id, month, customer_id)
+  do update set units = usage_months.units + excluded.units, events = usage_months.events + excluded.events;
+  return coalesce(cardinality(series), 0);
 end $$;
 
 -- One trigger function for each table. `parts` selects what rows of `%s` count; each has a sign, 1 as it is and -1 as it was.
 create function sum_by_day(of_table text, of_days text, keys text, sums text[], parts text) returns void language plpgsql as $sum$
 declare
   summed text := (select string_agg(format('sum(sign * %s)', s), ', ') from unnest(sums) s);
-  adding text := format('insert into %s (%s, %s) select %s, %s from (%s) part group by %s having (%s) <> (%s);', of_days, keys,
+  adding text := format('insert into %s (%s, %s) select %s, %s from one_row cross join (%s) part group by %s having (%s) <> (%s);', of_days, keys,
     array_to_string(sums, ', '), keys, summed, parts, keys, summed, (select string_agg('0', ', ') from unnest(sums)));
   way record;
 begin
   execute format($make$
     create function %I() returns trigger language plpgsql set search_path from current as $trigger$
+    declare
+      present %I[] := '{}';
+      former %I[] := '{}';
     begin
-      case tg_op
-        when 'INSERT' then %s
-        when 'UPDATE' then %s
-        when 'DELETE' then %s
-      end case;
+      if tg_op <> 'DELETE' then
+        present := array(select row(a.*)::%I from added a);
+      end if;
+      if tg_op <> 'INSERT' then
+        former := array(select row(r.*)::%I from removed r);
+      end if;
+      %s
       return null;
-    end $trigger$$make$, of_table || '_by_day', format(adding, '(select 1 as sign, * from added)'),
-    format(adding, '(select 1 as sign, * from added union all select -1, * from removed)'),
-    format(adding, '(select -1 as sign, * from removed)'));
+    end $trigger$$make$, of_table || '_by_day', of_table, of_table, of_table, of_table,
+    format(adding, '(select 1 as sign, a.* from unnest(present) a union all select -1, r.* from unnest(former) r)'));
   for way in
     select * from (values ('insert', 'new table as added'), ('update', 'new table as added old table as removed'),
                           ('delete', 'old table as removed')) w (happening, tables)
@@ -166,9 +175,9 @@ create trigger invoices_reason after update of reason on invoices for each row
 create function merge_daily_sums(at_most integer) returns integer
   language plpgsql volatile security definer set search_path from current as $$
 declare
-  merged integer;
-  more integer;
-  retained integer;
+  money money_days[];
+  usage usage_days[];
+  retention mrr_retention[];
 begin
   with day as materialized (
     select distinct environment_id, kind, day
@@ -179,13 +188,12 @@ begin
     delete from money_days m using locked l
      where m.environment_id = l.environment_id and m.kind = l.kind and m.day = l.day and m.id = l.id
     returning m.*
-  ), kept as (
-    insert into money_days (environment_id, pricing_model_id, kind, day, currency, reason, processor, payment_method, count, amount, tax, is_merged)
-    select environment_id, pricing_model_id, kind, day, currency, reason, processor, payment_method, sum(count), sum(amount), sum(tax), true
-      from gone group by 1, 2, 3, 4, 5, 6, 7, 8
-    having (sum(count), sum(amount), sum(tax)) <> (0, 0, 0)
   )
-  select count(*) into merged from gone where not is_merged;
+  select array_agg(row(gone.*)::money_days) into money from gone;
+  insert into money_days (environment_id, pricing_model_id, kind, day, currency, reason, processor, payment_method, count, amount, tax, is_merged)
+  select environment_id, pricing_model_id, kind, day, currency, reason, processor, payment_method, sum(count), sum(amount), sum(tax), true
+    from one_row, unnest(money) group by 1, 2, 3, 4, 5, 6, 7, 8
+  having (sum(count), sum(amount), sum(tax)) <> (0, 0, 0);
   with day as materialized (
     select distinct environment_id, usage_meter_id, day
       from (select environment_id, usage_meter_id, day from usage_days where not is_merged limit at_most) added
@@ -196,13 +204,12 @@ begin
     delete from usage_days u using locked l
      where u.environment_id = l.environment_id and u.usage_meter_id = l.usage_meter_id and u.day = l.day and u.id = l.id
     returning u.*
-  ), kept as (
-    insert into usage_days (environment_id, pricing_model_id, usage_meter_id, day, units, events, is_merged)
-    select environment_id, pricing_model_id, usage_meter_id, day, sum(units), sum(events), true
-      from gone group by 1, 2, 3, 4
-    having (sum(units), sum(events)) <> (0, 0)
   )
-  select count(*) into more from gone where not is_merged;
+  select array_agg(row(gone.*)::usage_days) into usage from gone;
+  insert into usage_days (environment_id, pricing_model_id, usage_meter_id, day, units, events, is_merged)
+  select environment_id, pricing_model_id, usage_meter_id, day, sum(units), sum(events), true
+    from one_row, unnest(usage) group by 1, 2, 3, 4
+  having (sum(units), sum(events)) <> (0, 0);
   with day as materialized (
     select distinct environment_id, interval_unit, at
       from (select environment_id, interval_unit, at from mrr_retention where not is_merged limit at_most) added
@@ -213,14 +220,14 @@ begin
     delete from mrr_retention r using locked l
      where r.environment_id = l.environment_id and r.interval_unit = l.interval_unit and r.at = l.at and r.id = l.id
     returning r.*
-  ), kept as (
-    insert into mrr_retention (environment_id, pricing_model_id, currency, interval_unit, cohort_at, at, amount, lost, customers, made, is_merged)
-    select environment_id, pricing_model_id, currency, interval_unit, cohort_at, at, sum(amount), sum(lost), sum(customers), sum(made), true
-      from gone group by 1, 2, 3, 4, 5, 6
-    having (sum(amount), sum(lost), sum(customers), sum(made)) <> (0, 0, 0, 0)
   )
-  select count(*) into retained from gone where not is_merged;
-  return merged + more + retained;
+  select array_agg(row(gone.*)::mrr_retention) into retention from gone;
+  insert into mrr_retention (environment_id, pricing_model_id, currency, interval_unit, cohort_at, at, amount, lost, customers, made, is_merged)
+  select environment_id, pricing_model_id, currency, interval_unit, cohort_at, at, sum(amount), sum(lost), sum(customers), sum(made), true
+    from one_row, unnest(retention) group by 1, 2, 3, 4, 5, 6
+  having (sum(amount), sum(lost), sum(customers), sum(made)) <> (0, 0, 0, 0);
+  return (select count(*) from unnest(money) m where not m.is_merged) + (select count(*) from unnest(usage) u where not u.is_merged)
+       + (select count(*) from unnest(retention) r where not r.is_merged);
 end $$;
 
 -- A roll-up stays open on its account until usage of a later hour comes. Only the accounts of those that are open are read.
@@ -231,28 +238,26 @@ create index ledger_accounts_open_rollups on ledger_accounts (environment_id, op
 create function close_idle_rollups(at_most integer) returns integer
   language plpgsql volatile security definer set search_path from current as $$
 declare
-  closed integer;
+  idle ledger_accounts[];
 begin
-  with idle as materialized (
-    select a.environment_id, a.id, a.pricing_model_id, a.usage_meter_id, a.open_series_id, a.open_hour, a.open_units, a.open_events
+  with found as materialized (
+    select a.*
       from environments e
       join ledger_accounts a on a.environment_id = e.id and a.open_series_id is not null
        and a.open_hour < coalesce(e.clock_now, (extract(epoch from clock_timestamp()) * 1000)::bigint) - 7200000
      limit at_most for update of a skip locked
   ), shut as (
     update ledger_accounts a set open_series_id = null, open_hour = null, open_units = null, open_events = null
-      from idle i where a.environment_id = i.environment_id and a.id = i.id
-  ), rollup as (
-    insert into usage_rollups (environment_id, series_id, hour, units, events)
-    select environment_id, open_series_id, open_hour, sum(open_units), sum(open_events)
-      from idle group by 1, 2, 3 order by 1, 2, 3
-    on conflict (environment_id, series_id, hour)
-    do update set units = usage_rollups.units + excluded.units, events = usage_rollups.events + excluded.events, is_summed = false
-  ), of_day as (
-    insert into usage_days (environment_id, pricing_model_id, usage_meter_id, day, units, events)
-    select environment_id, pricing_model_id, usage_meter_id, day_of(open_hour), sum(open_units), sum(open_events)
-      from idle group by 1, 2, 3, 4
+      from found f where a.environment_id = f.environment_id and a.id = f.id
   )
-  select count(*) into closed from idle;
-  return closed;
+  select array_agg(row(found.*)::ledger_accounts) into idle from found;
+  insert into usage_rollups (environment_id, series_id, hour, units, events)
+  select environment_id, open_series_id, open_hour, sum(open_units), sum(open_events)
+    from one_row, unnest(idle) group by 1, 2, 3 order by 1, 2, 3
+  on conflict (environment_id, series_id, hour)
+  do update set units = usage_rollups.units + excluded.units, events = usage_rollups.events + excluded.events, is_summed = false;
+  insert into usage_days (environment_id, pricing_model_id, usage_meter_id, day, units, events)
+  select environment_id, pricing_model_id, usage_meter_id, day_of(open_hour), sum(open_units), sum(open_events)
+    from one_row, unnest(idle) group by 1, 2, 3, 4;
+  return coalesce(cardinality(idle), 0);
 end $$;

@@ -75,12 +75,13 @@ create function note_top_up() returns trigger
 declare
   due_at bigint;
   balance numeric;
+  account ledger_accounts := new;
 begin
   select coalesce(e.clock_now, (extract(epoch from clock_timestamp()) * 1000)::bigint) into due_at
     from environments e where e.id = new.environment_id;
-  balance := balance_of_account(new, due_at);
+  balance := balance_of_account(account, due_at);
   if balance >= new.top_up_below
-     or balance + ended_credits(new, due_at) + old.available - old.held - new.available + new.held < new.top_up_below then
+     or balance + ended_credits(account, due_at) + old.available - old.held - new.available + new.held < new.top_up_below then
     return null;
   end if;
   insert into auto_top_up_checks (environment_id, customer_id, due_at)

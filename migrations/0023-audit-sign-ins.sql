@@ -11,7 +11,7 @@ declare
   was jsonb;
   becomes jsonb;
 begin
-  case tg_table_name
+  case table_of_trigger(tg_table_name)
     when 'people_users' then
       was := jsonb_build_object('two_factor_enabled', coalesce(old.two_factor_enabled, false));
       becomes := jsonb_build_object('two_factor_enabled', coalesce(new.two_factor_enabled, false));

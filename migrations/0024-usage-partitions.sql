@@ -119,11 +119,16 @@ end $$;
 create or replace function check_usage_event_series() returns trigger language plpgsql security definer
   set search_path from current as $$
 declare
+  environments bigint[];
+  series bigint[];
   newest integer;
   since bigint;
+  keys uuid[];
 begin
+  select array_agg(e.environment_id), array_agg(e.series_id) into environments, series
+    from (select distinct environment_id, series_id from added) e;
   if exists (
-    select from (select distinct environment_id, series_id from added) e
+    select from unnest(environments, series) as e (environment_id, series_id)
      where (select true from usage_series s where s.environment_id = e.environment_id and s.id = e.series_id) is null)
   then
     raise foreign_key_violation using message = 'a usage event points at a series that does not exist',
@@ -133,8 +138,9 @@ begin
   select partition_of(max(booking)) into newest from added;
   if newest > 0 then
     select p.unique_from into strict since from usage_partitions p where p.number = newest;
-    if since < newest::bigint << 40 and exists (
-      select from added a
+    keys := case when since < newest::bigint << 40 then array(select a.transaction_key from added a) end;
+    if exists (
+      select from unnest(keys) a (transaction_key)
        where (select true from usage_events e
                where e.transaction_key = a.transaction_key and e.booking >= since and e.booking < newest::bigint << 40 limit 1))
     then

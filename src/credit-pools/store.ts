@@ -107,7 +107,7 @@ export async function saveDraws(
     insert into pool_draws (environment_id, ledger_account_id, price_id, period_start, credit_pool_id, unit_price,
            usage_events_per_unit, pricing, units, events, own_amount, amount)
     select ${work.environmentId}, given.*
-      from unnest(
+      from one_row, unnest(
              ${idColumn(draws, ({ ledgerAccountId }) => ledgerAccountId)}::text[],
              ${idColumn(draws, ({ priceId }) => priceId)}::text[],
              ${idColumn(draws, ({ periodStart }) => periodStart)}::bigint[],

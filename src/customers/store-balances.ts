@@ -87,10 +87,10 @@ export async function bookEntries(work: Work, entries: readonly BalanceEntryRow[
   const names = sql.join(entryColumns.map((column) => sql.ref(column)));
   await sql`
     with made as (
-      insert into customer_balance_entries (environment_id, ${names})
+      insert into customer_balance_entries as entry (environment_id, ${names})
       select ${work.environmentId}, ${names}
-        from json_populate_recordset(null::customer_balance_entries, ${jsonRecords(entries, entryColumns)}::json)
-      returning customer_balance_id, amount
+        from one_row, json_populate_recordset(null::customer_balance_entries, ${jsonRecords(entries, entryColumns)}::json)
+      returning entry.customer_balance_id, entry.amount
     ), moved as (
       select customer_balance_id as id, coalesce(sum(amount) filter (where amount > 0), 0) as credited,
              coalesce(-sum(amount) filter (where amount < 0), 0) as debited

@@ -56,7 +56,7 @@ export async function publish(work: Work, events: readonly DomainEvent[]): Promi
   await sql`
     insert into events (environment_id, id, pricing_model_id, type, object, object_id, cause, payload, occurred_at, created_at)
     select ${environmentId}, new.*, new.occurred_at
-      from unnest(${eventIds}::text[], ${all('pricingModelId')}::text[], ${all('type')}::text[], ${all('object')}::text[],
+      from one_row, unnest(${eventIds}::text[], ${all('pricingModelId')}::text[], ${all('type')}::text[], ${all('object')}::text[],
                   ${all('objectId')}::text[], ${events.map(({ cause }) => cause ?? null)}::text[], ${payloads}::jsonb[],
                   ${instants}::bigint[]) as new (id, pricing_model_id, type, object, object_id, cause, payload, occurred_at)
         on conflict (environment_id, object_id, type, cause) where cause is not null do nothing`.execute(work.db);

@@ -59,7 +59,7 @@ export async function takeNumbers(
         from asked join held on held.id = asked.customer_id
     ), counted as (
       insert into number_series as series (environment_id, stem, counted)
-      select ${work.environmentId}, stem, count(*) from named group by stem order by stem
+      select ${work.environmentId}, stem, count(*) from one_row, named group by stem order by stem
       on conflict (environment_id, stem) do update set counted = series.counted + excluded.counted
       returning stem, counted
     )

@@ -918,6 +918,10 @@ export interface NumberSeries {
   stem: string;
 }
 
+export interface OneRow {
+  isOne: Generated<boolean>;
+}
+
 export interface Organizations {
   createdAt: number;
   id: string;
@@ -1831,6 +1835,7 @@ export interface DB {
   mrrMovements: MrrMovements;
   mrrRetention: MrrRetention;
   numberSeries: NumberSeries;
+  oneRow: OneRow;
   organizations: Organizations;
   paymentMethodAttachments: PaymentMethodAttachments;
   paymentMethods: PaymentMethods;

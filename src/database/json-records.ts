@@ -25,7 +25,9 @@ export async function insertRecords<Row>(
   await sql`
     insert into ${sql.table(table)} (environment_id, ${names})
     select ${work.environmentId}, ${names}
-      from json_populate_recordset(null::${sql.table(table)}, ${jsonRecords(rows, columns)}::json)`.execute(work.db);
+      from one_row, json_populate_recordset(null::${sql.table(table)}, ${jsonRecords(rows, columns)}::json)`.execute(
+    work.db,
+  );
 }
 
 /** A value for a jsonb column; null stays null. The driver would otherwise send a list as a PostgreSQL array. */

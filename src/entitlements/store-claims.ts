@@ -207,7 +207,7 @@ export async function insertClaims(
     select ${work.environmentId}::bigint, given.id, ${holder.pricingModelId}, ${holder.id}, ${terms.resourceId},
            given.external_id, ${work.now}::bigint, given.expired_at, ${metadata}::jsonb, ${work.now}::bigint,
            ${work.now}::bigint
-      from unnest(
+      from one_row, unnest(
              ${claims.map(({ id }) => id)}::text[], ${claims.map(({ externalId }) => externalId)}::text[],
              ${claims.map(({ expiredAt }) => expiredAt)}::bigint[]) as given (id, external_id, expired_at)`.execute(
     work.db,

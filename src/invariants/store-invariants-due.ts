@@ -44,9 +44,7 @@ function isOlder(prefix: string): RawBuilder<boolean> {
 
 /** True if the queue has a job of this task whose payload names the record `r`. */
 function hasJob(task: string): RawBuilder<boolean> {
-  return sql<boolean>`exists (
-    select from _private_jobs j join _private_tasks t on t.id = j.task_id
-     where t.identifier = ${sql.lit(task)} and j.attempts < j.max_attempts and strpos(j.payload::text, r.id) > 0)`;
+  return sql<boolean>`has_job(${sql.lit(task)}, r.id)`;
 }
 
 /** Due work is done in time. */
@@ -238,9 +236,7 @@ export const dueInvariants: readonly Invariant[] = [
     query: sql`
       select e.id as environment_id, e.clock_now, e.clock_target, e.clock_moved_at from environments e
        where e.clock_target is not null and coalesce(e.clock_moved_at, e.updated_at) < ${late}
-         and not exists (
-           select from _private_jobs j join _private_tasks t on t.id = j.task_id
-            where t.identifier = 'move_clock' and j.attempts < j.max_attempts and (j.payload ->> 'environmentId')::bigint = e.id)`,
+         and not has_job_with_key('move_clock:' || e.id)`,
   },
   {
     name: 'webhooksAreSent',

@@ -160,6 +160,6 @@ export const eventInvariants: readonly Invariant[] = [
       select m.environment_id, m.id, m.attempts
         from emails m
        where m.status = 'queued'
-         and not exists (select from _private_jobs j where j.key = 'email:' || m.id)`,
+         and not has_job_with_key('email:' || m.id)`,
   },
 ];

@@ -49,7 +49,7 @@ async function storeCharges(
   const inserted = await sql<{ idempotencyKey: string }>`
     insert into test_processor_operations (idempotency_key, kind, reference, amount, token, outcome, created_at)
     select asked.idempotency_key, 'charge', asked.reference, asked.amount, asked.token, asked.outcome, asked.created_at
-      from unnest(
+      from one_row, unnest(
              ${all('idempotencyKey')}::text[], ${all('reference')}::text[], ${all('amount')}::numeric[],
              ${all('token')}::text[], ${all('outcome').map((outcome) => JSON.stringify(outcome))}::jsonb[],
              ${all('createdAt')}::bigint[]

@@ -104,7 +104,7 @@ async function insertRates(work: Work, pools: readonly NewCreditPool[]): Promise
            created_at, updated_at)
     select ${work.environmentId}, given.id, given."poolId", given."pricingModelId", given.position, given."usageMeterId", given."where",
            given.per, given.cost::numeric, ${work.now}, ${work.now}
-      from json_to_recordset(${JSON.stringify(rows)}::json)
+      from one_row, json_to_recordset(${JSON.stringify(rows)}::json)
              as given (id text, "poolId" text, "pricingModelId" text, position integer, "usageMeterId" text, "where" jsonb, per bigint,
                        cost text)`.execute(work.db);
 }

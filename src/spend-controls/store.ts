@@ -11,7 +11,7 @@ import type { CountedPeriod, SpendLimitRow, StoredSpendLimit } from './spend-lim
 /** The limits `l` that count at an instant, with the amount and terms of the features of plans. */
 function presentLimits(at: Instant) {
   return sql`spend_limits l
-      left join lateral spend_limit_of_plan(l, ${at}::bigint) p on l.set_by = 'plan'
+      left join lateral spend_limit_of_plan(row(l.*)::spend_limits, ${at}::bigint) p on l.set_by = 'plan'
       cross join lateral (
         select coalesce(l.amount, p.amount) as amount, coalesce(l.action, p.action) as action,
                coalesce(to_jsonb(l.thresholds), p.thresholds) as thresholds) n`;

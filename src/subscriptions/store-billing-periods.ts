@@ -127,7 +127,7 @@ export async function insertBillingPeriods(work: Work, periods: readonly Billing
            trial_period, whole_start_at, proration_waived, credits_await_payment, discount_start_at, discount_end_at,
            rounding_carried, created_at, updated_at)
     select ${work.environmentId}, new.*
-      from unnest(
+      from one_row, unnest(
              ${all('id')}::text[], ${all('pricingModelId')}::text[], ${all('subscriptionId')}::text[],
              ${all('startAt')}::bigint[], ${all('endAt')}::bigint[], ${all('status')}::text[],
              ${all('trialPeriod')}::boolean[], ${all('wholeStartAt')}::bigint[], ${all('prorationWaived')}::numeric[],

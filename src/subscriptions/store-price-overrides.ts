@@ -88,6 +88,6 @@ export async function changePriceOverrides(work: Work, changes: readonly DatedOv
            pricing, start_at, created_at, updated_at)
     select ${work.environmentId}, new.id, new.pricing_model_id, new.subscription_id, new.price_id, new.unit_price,
            nullif(new.pricing, 'null'::jsonb), new.start_at, ${work.now}, ${work.now}
-      from json_to_recordset(${JSON.stringify(rows)}::json) as new (id text, pricing_model_id text, subscription_id text,
+      from one_row, json_to_recordset(${JSON.stringify(rows)}::json) as new (id text, pricing_model_id text, subscription_id text,
            price_id text, unit_price numeric, pricing jsonb, start_at bigint)`.execute(work.db);
 }

@@ -63,7 +63,7 @@ async function openPoolAccounts(work: Work, accounts: readonly AccountKey[]): Pr
              customer_id)
       select distinct on (usage_meter_id collate "C", customer_id) ${work.environmentId}, id, pricing_model_id, 0, usage_meter_id,
              at, at, customer_id
-        from asked order by usage_meter_id collate "C", customer_id, at
+        from one_row, asked order by usage_meter_id collate "C", customer_id, at
       on conflict (environment_id, customer_id, usage_meter_id) where customer_id is not null
       do update set updated_at = greatest(ledger_accounts.updated_at, excluded.updated_at)
       returning id, customer_id, usage_meter_id

@@ -62,7 +62,7 @@ export async function insertCredits(work: Work, grants: readonly AccountGrant[])
              source, source_id, issued, expires_at, interval_start_at, priority, reason, transferred_from, granted_at, created_at, updated_at, subscription_id)
       select ${environmentId}, id, pricing_model_id, ledger_account_id, feature_id, billing_period_id,
              source, source_id, amount, expires_at, interval_start_at, priority, reason, transferred_from, at, at, at, subscription_id
-        from asked order by id collate "C"
+        from one_row, asked order by id collate "C"
       on conflict (environment_id, source, source_id) do nothing
       returning id
     ), booked as (
@@ -70,7 +70,7 @@ export async function insertCredits(work: Work, grants: readonly AccountGrant[])
     ), written_transaction as (
       insert into ledger_transactions (environment_id, id, pricing_model_id, type, source_id, occurred_at, created_at)
       select ${environmentId}, transaction_id, min(pricing_model_id), transaction_type, min(id collate "C"), at, at
-        from booked group by transaction_id, transaction_type, at
+        from one_row, booked group by transaction_id, transaction_type, at
     ), written_entry as (
       insert into ledger_entries (environment_id, id, pricing_model_id, ledger_transaction_id, ledger_account_id, debit_side,
              credit_side, amount, billing_period_id, usage_credit_id, available_after, created_at)

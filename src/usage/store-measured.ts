@@ -171,7 +171,7 @@ export async function saveMeasures(work: Work, measures: readonly AccountMeasure
            event_date, event_id, value_time, days_from)
     select ${work.environmentId}, given.id, given.period_start, 0, given.opening, given.value, given.at, given.event_date,
            given.event_id, given.value_time, given.days_from
-      from unnest(
+      from one_row, unnest(
              ${measures.map(({ ledgerAccountId }) => ledgerAccountId)}::text[],
              ${measures.map(({ periodStart }) => periodStart)}::bigint[],
              ${measures.map(({ opening }) => opening)}::numeric[],
@@ -262,7 +262,7 @@ export async function insertLevels(work: Work, levels: readonly Level[]): Promis
          and l.period_start = past.period_start and l.event_date = past.event_date and l.event_id = past.event_id
     )
     insert into usage_levels (environment_id, ledger_account_id, period_start, event_date, event_id, value)
-    select ${environmentId}, given.* from given`.execute(work.db);
+    select ${environmentId}, given.* from one_row, given`.execute(work.db);
 }
 
 /** A usage period of a locked account that ends at an instant. */

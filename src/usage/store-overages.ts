@@ -232,7 +232,7 @@ export async function writeCharges(work: Work, charges: readonly StoredCharge[])
     insert into usage_charges (environment_id, ledger_account_id, price_id, period_start, units, released, amount, events,
            released_events, own_amount, released_own_amount, per, waived, reopened)
     select ${work.environmentId}, asked.*
-      from unnest(
+      from one_row, unnest(
              ${charges.map(({ ledgerAccountId }) => ledgerAccountId)}::text[],
              ${charges.map(({ priceId }) => priceId)}::text[],
              ${charges.map(({ periodStart }) => periodStart)}::bigint[],
@@ -349,7 +349,7 @@ async function book(
       insert into ledger_transactions (environment_id, id, pricing_model_id, type, source_id, occurred_at, created_at)
       select ${environmentId}, asked.id, asked.pricing_model_id, ${type}::text, asked.invoice_id,
              asked.at, asked.at
-        from unnest(
+        from one_row, unnest(
                ${first.map(() => newId('ledgerTransaction'))}::text[],
                ${first.map(({ pricingModelId }) => pricingModelId)}::text[],
                ${first.map(({ invoiceId }) => invoiceId)}::text[],

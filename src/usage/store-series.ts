@@ -98,7 +98,7 @@ export async function openSeries(work: Work, series: readonly NewSeries[]): Prom
     insert into usage_series (environment_id, pricing_model_id, customer_id, subscription_id, usage_meter_id, price_id,
            billing_period_id, ledger_account_id)
     select ${work.environmentId}, new.*
-      from unnest(
+      from one_row, unnest(
              ${column('pricingModelId')}::text[], ${column('customerId')}::text[], ${column('subscriptionId')}::text[],
              ${column('usageMeterId')}::text[], ${column('priceId')}::text[], ${column('billingPeriodId')}::text[],
              ${column('ledgerAccountId')}::text[]) as new

@@ -58,7 +58,7 @@ export async function askForThresholdChecks(work: Work, subscriptionIds: readonl
   await sql`
     insert into usage_threshold_checks (environment_id, subscription_id, due_at)
     select ${work.environmentId}, t.id, ${work.now}::bigint
-      from unnest(${textArray(subscriptionIds)}::text[]) as t (id) order by t.id
+      from one_row, unnest(${textArray(subscriptionIds)}::text[]) as t (id) order by t.id
     on conflict do nothing`.execute(work.db);
 }
 

@@ -224,7 +224,7 @@ export async function insertEvents(work: Work, drafts: readonly Draft[], booking
     insert into usage_events (environment_id, booking, series_id, transaction_key, id, transaction_id, amount, usage_date, properties,
            own_price, label, created_at)
     select ${environmentId}, ${booking}, new.*, ${now}::bigint
-      from unnest(${await eventArrays(environmentId, drafts)})
+      from one_row, unnest(${await eventArrays(environmentId, drafts)})
              as new (series, key, id, transaction, amount, date, properties, own_price, label)
      where ${isNewest(booking)}
      order by new.key, new.id collate "C"
@@ -520,7 +520,7 @@ export async function insertFirstWithProperties(
   const first = await sql<{ usageEventId: string }>`
     insert into usage_event_distinct_properties (environment_id, digest, usage_event_id)
     select ${work.environmentId}, decode(new.digest, 'hex'), new.usage_event_id
-      from unnest(${idArray(rows.map(({ digest }) => digest))}::text[], ${idArray(rows.map(({ eventId }) => eventId))}::text[])
+      from one_row, unnest(${idArray(rows.map(({ digest }) => digest))}::text[], ${idArray(rows.map(({ eventId }) => eventId))}::text[])
              as new (digest, usage_event_id)
      order by new.digest collate "C", new.usage_event_id collate "C"
     on conflict do nothing

@@ -169,7 +169,7 @@ async function writeAttempts(db: Database, attempts: readonly MadeAttempt[]): Pr
            error, answer)
     select made.environment_id, made.id, made.attempts, ended.pricing_model_id, made.started_at, made.duration_ms,
            made.status_code, made.error, made.answer
-      from made join ended on ended.environment_id = made.environment_id and ended.id = made.id
+      from one_row cross join made join ended on ended.environment_id = made.environment_id and ended.id = made.id
     on conflict do nothing`.execute(db);
 }
 

@@ -46,8 +46,16 @@ export interface Service {
 
 const unused: TestDatabase[] = [];
 
+// The address of a database with a migrated installation, such as one on a node of Citus. All files share it, and it is not emptied.
+const given = process.env.TOLLKEEPER_TEST_DATABASE;
+
 /** Takes a database that is empty and that no other file uses. */
 export async function takeDatabase(): Promise<TestDatabase> {
+  if (given) {
+    if (!isAnyMade) atProcessEnd(() => Promise.all(unused.splice(0).map(dropDatabase)));
+    isAnyMade = true;
+    return unused.pop() ?? connectTo('', given);
+  }
   for (let taken = unused.pop(); taken !== undefined; taken = unused.pop()) {
     if (await empty(taken)) return taken;
     await dropDatabase(taken);
@@ -57,7 +65,8 @@ export async function takeDatabase(): Promise<TestDatabase> {
 
 /** Keeps the database for the next file. Drops it if its schema changed or if it grew. */
 export async function returnDatabase(taken: TestDatabase): Promise<void> {
-  const stays = (await describeSchema(taken.owner)) === taken.schema && (await sizeOf(taken.owner)) < largestKept;
+  const stays =
+    given || ((await describeSchema(taken.owner)) === taken.schema && (await sizeOf(taken.owner)) < largestKept);
   if (stays) unused.push(taken);
   else await dropDatabase(taken);
 }
@@ -66,7 +75,7 @@ export async function dropDatabase(taken: TestDatabase): Promise<void> {
   await taken.service?.server.close();
   await taken.service?.webhooks.outbound.close();
   await Promise.all([taken.database.destroy(), taken.owner.destroy()]);
-  await asAdministrator((client) => client.query(`drop database ${taken.name} with (force)`));
+  if (!given) await asAdministrator((client) => client.query(`drop database ${taken.name} with (force)`));
 }
 
 let found: Promise<string> | undefined;
@@ -129,7 +138,10 @@ async function makeDatabase(): Promise<TestDatabase> {
     // For connections that a test opens itself.
     await client.query(`alter database ${name} set search_path = ${testSchema}, ${queueSchemaOf(testSchema)}`);
   });
-  const url = await databaseUrl(name);
+  return connectTo(name, await databaseUrl(name));
+}
+
+async function connectTo(name: string, url: string): Promise<TestDatabase> {
   const ownerPool = createPool({ schema: testSchema, url, size: 4, as: 'owner' });
   const owner = createDatabase(ownerPool);
   const database = createDatabase(createPool({ schema: testSchema, url, size: 20, as: 'service', patience }));
@@ -145,7 +157,7 @@ async function makeDatabase(): Promise<TestDatabase> {
 }
 
 // What a database is made with: its migrations.
-const keptTables = ['kysely_migration', 'kysely_migration_lock', 'migrations', 'usage_partitions', 'cell'];
+const keptTables = ['one_row', 'kysely_migration', 'kysely_migration_lock', 'migrations', 'usage_partitions', 'cell'];
 // Bytes. Made anew it has 13 MB; to empty one that is full of events takes longer than to make another.
 const largestKept = 64 * 1024 * 1024;
 const othersDisconnectMs = 5_000;

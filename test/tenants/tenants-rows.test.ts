@@ -45,6 +45,7 @@ const ofNobody: Readonly<Record<string, string>> = {
   kysely_migration: 'which migrations have run',
   kysely_migration_lock: 'the lock of those who migrate',
   usage_partitions: 'when partitions of usage events were opened, closed and archived, over all tenants',
+  one_row: 'one row with nothing to know, which inserts select from',
 };
 
 describe('row-level security', () => {

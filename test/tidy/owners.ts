@@ -8,6 +8,8 @@ import type { Place } from './layout.ts';
 export type Owners = Readonly<Record<string, Place>>;
 
 export const owners: Owners = {
+  one_row: 'database',
+
   // Every slice needs these before it knows a domain word: stored answers and keys.
   idempotency_keys: 'http',
   events: 'customers',
