@@ -119,19 +119,21 @@ export function sumByCustomer(work: Work, counted: Counted, most: number): Promi
 
 /**
  * Ranks the customers of a month. `fresh` is the usage that the sums of the month do not have yet. A customer without any is
- * among the first only if it is among the first of the sums.
+ * among the first only if it is among the first of the sums. The sums by day have all usage that is not open on an account.
  */
 async function rankMonth(work: Work, { meter, range }: Counted, most: number): Promise<RankedSums[]> {
   const { environmentId } = work;
   const ofMonth = sql`m.environment_id = ${environmentId} and m.usage_meter_id = ${meter.id} and m.month = ${range.from}::bigint`;
   const { rows } = await sql<RankedSums>`
     with fresh as materialized (
-      select s.customer_id as key, sum(part.units) as units, sum(part.events)::bigint as events
-        from (select r.series_id, r.hour, r.units - r.summed_units as units, r.events - r.summed_events as events from usage_rollups r
+      select s.customer_id as key, sum(part.units) as units, sum(part.events)::bigint as events,
+             sum(part.units) filter (where part.is_open) as open_units, sum(part.events) filter (where part.is_open) as open_events
+        from (select r.series_id, r.hour, r.units - r.summed_units as units, r.events - r.summed_events as events, false as is_open
+                from usage_rollups r
                where r.environment_id = ${environmentId} and not r.is_summed
                union all
-              select a.open_series_id, a.open_hour, a.open_units, a.open_events from ledger_accounts a
-               where a.environment_id = ${environmentId} and a.open_series_id is not null offset 0) part
+              select a.open_series_id, a.open_hour, a.open_units, a.open_events, true from ledger_accounts a
+               where a.environment_id = ${environmentId} and a.open_series_id is not null and a.usage_meter_id = ${meter.id} offset 0) part
         join usage_series s on s.environment_id = ${environmentId} and s.id = part.series_id and s.usage_meter_id = ${meter.id}
        where part.hour >= ${range.from}::bigint and part.hour < ${range.to}::bigint
        group by s.customer_id
@@ -150,14 +152,15 @@ async function rankMonth(work: Work, { meter, range }: Counted, most: number): P
     select place, key, units, events, null::bigint as other from ranked
     union all
     select ${most + 1}, null, summed.units - (select sum(units) from ranked), (summed.events - (select sum(events) from ranked))::bigint,
-           summed.customers - ${most}
-      from (select sum(units) as units, sum(events) as events, sum(customers)::bigint as customers
-              from (select sum(m.units) as units, sum(m.events) as events, count(*) as customers from usage_months m where ${ofMonth}
-                     union all
-                    select sum(units), sum(events), 0 from fresh
-                     union all
-                    select 0, 0, count(*) from grown where is_new) part) summed
-     where summed.customers > ${most}
+           counted.customers - ${most}
+      from (select count(*) + (select count(*) from grown where is_new) as customers from usage_months m where ${ofMonth}) counted
+     cross join (select sum(units) as units, sum(events) as events
+                   from (select d.units, d.events from usage_days d
+                          where d.environment_id = ${environmentId} and d.usage_meter_id = ${meter.id}
+                            and d.day >= ${range.from}::bigint and d.day < ${range.to}::bigint
+                          union all
+                         select open_units, open_events from fresh) part) summed
+     where counted.customers > ${most}
      order by place`.execute(work.db);
   return rows;
 }
