@@ -106,7 +106,7 @@ declare
 begin
   insert into webhook_deliveries (environment_id, id, pricing_model_id, webhook_id, event_id, event_type, object_id, status,
          next_attempt_at, created_at, updated_at)
-  select matched.environment_id, 'webhook_delivery_' || substr(matched.id, 7) || substr(matched.webhook_id, 9),
+  select matched.environment_id, 'webhook_delivery_' || substr(matched.id, 7, 19) || substr(matched.webhook_id, 9) || right(matched.id, 2),
          matched.pricing_model_id, matched.webhook_id, matched.id, matched.type, matched.object_id, 'pending', real_now,
          real_now, real_now
     from (

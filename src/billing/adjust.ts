@@ -147,7 +147,7 @@ function newAdjustment(work: Work, plan: AdjustmentPlan, invoice: InvoiceRow | n
   const { subscription, charge, timing, dueDate } = plan;
   const statusNow = invoice === null || dueDate !== null ? 'applied' : 'awaiting_payment';
   return {
-    id: newId('subscriptionAdjustment'),
+    id: newId('subscriptionAdjustment', subscription.id),
     createdAt: work.now,
     updatedAt: work.now,
     pricingModelId: subscription.pricingModelId,

@@ -305,7 +305,7 @@ function planPurchase(work: Work, order: PlanPurchase, subscription: Subscriptio
 function newPurchase(work: Work, order: PlanPurchase): PurchaseRow {
   const { customer, price, product, quantity, addOns = [], name, metadata, billingAddress, checkoutSessionId } = order;
   return {
-    id: newId('purchase'),
+    id: newId('purchase', customer.id),
     createdAt: work.now,
     updatedAt: work.now,
     pricingModelId: customer.pricingModelId,

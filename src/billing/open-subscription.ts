@@ -143,7 +143,7 @@ function awaitsPayment({ chargeWith, status }: Start): boolean {
 function newSubscription(work: Work, opening: Opening): SubscriptionRow {
   const { customer, product, price, start, startDate } = opening;
   return {
-    id: newId('subscription'),
+    id: newId('subscription', customer.id),
     createdAt: work.now,
     updatedAt: work.now,
     pricingModelId: customer.pricingModelId,

@@ -94,7 +94,15 @@ async function quoteOnce(work: Work, order: Order, buyer: Buyer): Promise<Quote>
   const { customer, product, price, quantity, discount: given } = order;
   await requireHolder(work, product.id, customer, (await historyOf(work, buyer)).living);
   const discount = given && (await quoteRedemption(work, { discount: given, ...redeemerOf(order) }));
-  const bill = { customer, purchaseId: newId('purchase'), quantity, price, product, discount, isCharged: true };
+  const bill = {
+    customer,
+    purchaseId: newId('purchase', customer.id),
+    quantity,
+    price,
+    product,
+    discount,
+    isCharged: true,
+  };
   return quoteOfDraft(work, draftInvoice(await composePurchase(work, bill)), null);
 }
 
@@ -159,7 +167,7 @@ export async function quoteChange(
 /** The customer's payment method, else a name for the one that it will enter. */
 async function methodToCome(work: Work, { customer, isNew }: Buyer): Promise<string> {
   const stored = isNew ? null : await defaultPaymentMethod(work, customer.id);
-  return stored?.id ?? newId('paymentMethod');
+  return stored?.id ?? newId('paymentMethod', customer.id);
 }
 
 /** The amounts of an invoice that is to come. Nothing is billed without one. */

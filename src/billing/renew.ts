@@ -319,7 +319,7 @@ function withNextPeriod(subscription: SubscriptionRow) {
   const next = nextPeriod(subscription);
   if (next === null) return null;
   const { start: startAt, end: endAt, wholeStartAt } = next;
-  return { subscription, period: { id: newId('billingPeriod'), startAt, endAt, wholeStartAt } };
+  return { subscription, period: { id: newId('billingPeriod', subscription.id), startAt, endAt, wholeStartAt } };
 }
 
 function atItsEnd({ id, currentBillingPeriodEnd }: SubscriptionRow) {

@@ -8,6 +8,7 @@ import type { Work } from '../database/work.ts';
 import { refusalOf } from '../invoicing/actions-discounts.ts';
 import type { DocumentServices } from '../invoicing/actions-document.ts';
 import type { Encryption } from '../jobs/encryption.ts';
+import { homeSlot } from '../kernel/id.ts';
 import { type PageRequest, page } from '../kernel/pagination.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
 import { anchorSettings } from '../organizations/setting.ts';
@@ -339,7 +340,7 @@ function newSession(
   customer: CustomerRow | null,
   pricingModelId: string,
 ): CheckoutSessionRow {
-  const id = newId('checkoutSession');
+  const id = newId('checkoutSession', customer?.id ?? homeSlot);
   return {
     id,
     createdAt: work.now,

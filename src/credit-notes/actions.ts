@@ -85,13 +85,13 @@ export async function issueCreditNote(
   const [numbered] = await takeNumbers(work, 'creditNote', [{ customerId, date: work.now }]);
   assert(numbered, 'a number was taken for the credit note');
   const note: CreditNoteRow = {
-    ...{ id: newId('creditNote'), ...stamps, customerId, invoiceId: invoice.id },
+    ...{ id: newId('creditNote', customerId), ...stamps, customerId, invoiceId: invoice.id },
     creditNoteNumber: numbered.number,
     ...{ status: 'issued', settle, reason: reason ?? null, currency, ...money },
     ...{ paymentId, settledAt: null, voidedAt: null },
   };
   const rows = lines.map(({ line, quantity, amount, discountAmount, taxAmount }) => ({
-    ...{ id: newId('creditNoteLine'), ...stamps, creditNoteId: note.id, invoiceLineItemId: line.id },
+    ...{ id: newId('creditNoteLine', note.id), ...stamps, creditNoteId: note.id, invoiceLineItemId: line.id },
     ...{ quantity, amount, discountAmount, taxAmount },
     amountBefore: line.credited.amount,
     discountBefore: line.credited.discountAmount,

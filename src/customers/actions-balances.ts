@@ -48,7 +48,13 @@ async function lockOrMakeBalance(
   of: Pick<CustomerBalanceRow, 'customerId' | 'pricingModelId' | 'currency'>,
 ): Promise<CustomerBalanceRow> {
   const stamps = { createdAt: work.now, updatedAt: work.now };
-  await store.insertBalance(work, { ...of, ...stamps, id: newId('customerBalance'), credited: 0n, debited: 0n });
+  await store.insertBalance(work, {
+    ...of,
+    ...stamps,
+    id: newId('customerBalance', of.customerId),
+    credited: 0n,
+    debited: 0n,
+  });
   const balances = await store.lockBalances(work, [of.customerId]);
   const balance = balances.find(({ currency }) => currency === of.currency);
   assert(balance, 'a customer that was given a balance has one');
@@ -108,7 +114,7 @@ function entryOf(
   },
 ): BalanceEntryRow {
   const of = { pricingModelId, customerId, customerBalanceId };
-  const id = newId('customerBalanceEntry');
+  const id = newId('customerBalanceEntry', customerId);
   const sources = { invoiceId, creditNoteId, description };
   return { id, createdAt: instantOf(work, customerId), ...of, source, amount, balanceAfter: left + amount, ...sources };
 }

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
-import { randomInt } from 'node:crypto';
+import { createHash, randomInt } from 'node:crypto';
 import { newId } from '../database/new-id.ts';
 import type { Work } from '../database/work.ts';
+import { slotOfNumber } from '../kernel/id.ts';
 import { type PageRequest, page } from '../kernel/pagination.ts';
 import { Problem } from '../kernel/problem.ts';
 import { readSettings } from '../organizations/store-settings.ts';
@@ -111,10 +112,15 @@ export async function insertOrFindCustomer(
   assert.fail('no free base for invoice numbers');
 }
 
+/** With all its records, a customer is in the cell to which its slot leads. */
+function slotOfCustomer({ environmentId }: Work, externalId: string): string {
+  return slotOfNumber(createHash('sha256').update(`${environmentId}\n${externalId}`).digest().readUInt32BE());
+}
+
 /** A customer that is not stored yet, and has no base for its invoice numbers. */
 export function newCustomer(work: Work, pricingModelId: string, given: NewCustomer): CustomerRow {
   return {
-    id: newId('customer'),
+    id: newId('customer', slotOfCustomer(work, given.externalId)),
     createdAt: work.now,
     updatedAt: work.now,
     pricingModelId,

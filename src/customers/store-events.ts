@@ -39,7 +39,7 @@ function sized(data: object): object | null {
 /** Publishes the events of this unit of work. A database trigger addresses them to webhooks in the same commit. */
 export async function publish(work: Work, events: readonly DomainEvent[]): Promise<void> {
   if (events.length === 0) return;
-  const eventIds = events.map(() => newId('event'));
+  const eventIds = events.map(({ customer }) => newId('event', customer.id));
   const { environmentId, livemode } = work;
   const instants = events.map(({ customer }) => instantOf(work, customer.id));
   const payloads = events.map(({ objectId, cause: _, data, ...event }, index) =>

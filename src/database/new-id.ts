@@ -1,5 +1,15 @@
 import { randomInt } from 'node:crypto';
-import { continueId, type IdKind, idRandomRange, idStart, idsPerMillisecond } from '../kernel/id.ts';
+import {
+  continueId,
+  homeSlot,
+  type IdKind,
+  idRandomRange,
+  idStart,
+  idsPerMillisecond,
+  type SharedIdKind,
+  type SlotIdKind,
+  slotOf,
+} from '../kernel/id.ts';
 
 let lastMs = 0;
 let start = '';
@@ -7,9 +17,12 @@ let counter = 0;
 
 /**
  * A new id of the kind. Ids of one process always increase, even when the machine's clock is set back. They follow real
- * time, not the environment's test clock: their order is the order of creation.
+ * time, not the environment's test clock: their order is the order of creation. Some kinds get the slot
+ * of another id, `like`.
  */
-export function newId(kind: IdKind): string {
+export function newId(kind: SlotIdKind, like: string): string;
+export function newId(kind: SharedIdKind): string;
+export function newId(kind: IdKind, like: string = homeSlot): string {
   const nowMs = Date.now();
   counter += 1;
   if (nowMs > lastMs || counter >= idsPerMillisecond) {
@@ -17,5 +30,5 @@ export function newId(kind: IdKind): string {
     start = idStart(lastMs, randomInt(0, 2 ** 41) % idRandomRange);
     counter = randomInt(0, idsPerMillisecond / 4);
   }
-  return continueId(kind, start, counter);
+  return continueId(kind, start, counter, slotOf(like));
 }

@@ -187,7 +187,7 @@ export async function insertClaims(
   given: readonly NewClaim[],
 ): Promise<StoredClaim[]> {
   const claims = given.map(({ externalId, expiredAt }) => ({
-    id: newId('resourceClaim'),
+    id: newId('resourceClaim', holder.id),
     createdAt: work.now,
     updatedAt: work.now,
     pricingModelId: holder.pricingModelId,

@@ -215,7 +215,7 @@ function toValues(values: ItemFeatureValues) {
 
 /** Inserts a row and returns its id. A duplicate without an end violates the unique key. */
 export async function insertItemFeature(work: Work, row: NewRow): Promise<string> {
-  const id = newId('subscriptionItemFeature');
+  const id = newId('subscriptionItemFeature', row.subscriptionItemId);
   await work.db
     .insertInto('subscriptionItemFeatures')
     .values({ id, ...toColumns(work, row) })
@@ -232,7 +232,9 @@ export async function upsertItemFeatures(work: Work, rows: readonly NewRow[]): P
   for (const some of statementsOf(rows)) {
     const written = await work.db
       .insertInto('subscriptionItemFeatures')
-      .values(some.map((row) => ({ id: newId('subscriptionItemFeature'), ...toColumns(work, row) })))
+      .values(
+        some.map((row) => ({ id: newId('subscriptionItemFeature', row.subscriptionItemId), ...toColumns(work, row) })),
+      )
       .onConflict((conflict) =>
         conflict
           .columns(['environmentId', 'subscriptionItemId', 'featureId'])

@@ -2,6 +2,7 @@ import type { CustomerRow } from '../customers/customer.ts';
 import { newId } from '../database/new-id.ts';
 import type { Work } from '../database/work.ts';
 import { chargedStep } from '../kernel/currency.ts';
+import { homeSlot } from '../kernel/id.ts';
 import { type PageRequest, page } from '../kernel/pagination.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
 import { allowsRepeatedDiscounts } from '../organizations/setting.ts';
@@ -149,7 +150,8 @@ export async function quoteRedemption(
   if (refusal !== null) throw refusal;
   const { code, amountType: kind, amount, productIds } = order.discount;
   const priceIds = await listPricesOfProducts(work, productIds);
-  return { redemptionId: newId('discountRedemption'), code, kind, amount, priceIds };
+  const redemptionId = newId('discountRedemption', order.customerId ?? homeSlot);
+  return { redemptionId, code, kind, amount, priceIds };
 }
 
 /** The times that a customer may redeem the discount, by its own limit or by the setting; null: any number. */

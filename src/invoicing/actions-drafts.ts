@@ -86,7 +86,7 @@ export async function createDraft(
   const terms = decideTerms(given, work.now);
   const written = await writeLines(work, customer, lines);
   const discounts = listOf(await redeemCode(work, customer, { discountCode, lines: written }));
-  const id = newId('invoice');
+  const id = newId('invoice', customer.id);
   const known = { id, createdAt: work.now, customer, terms, discounts };
   const composed = await composeDraft(work, known, written.map(unstored));
   const { row, rows } = composed;
@@ -228,7 +228,7 @@ function rowsOf(
   lines: readonly DraftedLine[],
 ): ExplainedLineRow[] {
   return priced.map((line, index) => {
-    const { id, createdAt } = lines[index]?.stored ?? { id: newId('invoiceLineItem'), createdAt: work.now };
+    const { id, createdAt } = lines[index]?.stored ?? { id: newId('invoiceLineItem', invoiceId), createdAt: work.now };
     return { id, createdAt, updatedAt: work.now, pricingModelId, invoiceId, creditedAmount: 0n, ...line };
   });
 }
@@ -469,7 +469,7 @@ export async function finalizeDrafts(
   if (finalizations.length === 0) return { invoices: [], left: [] };
   const drafts = finalizations.map(({ draft }) => draft);
   const composed = await composeFinal(work, finalizations);
-  const { invoices: unnumbered, wholeOf } = consolidate(composed, () => newId('invoice'));
+  const { invoices: unnumbered, wholeOf } = consolidate(composed, (part) => newId('invoice', part));
   const numbers = await numberInvoices(work, unnumbered);
   const numbered = unnumbered.flatMap((row, index) => {
     const numbered = numbers[index];

@@ -35,7 +35,7 @@ export async function createItem(
   const [written] = await writeLines(work, customer, [line]);
   if (written === undefined) throw new Error('a line was written');
   const item: InvoiceItemRow = {
-    id: newId('invoiceItem'),
+    id: newId('invoiceItem', customer.id),
     createdAt: work.now,
     updatedAt: work.now,
     pricingModelId: customer.pricingModelId,

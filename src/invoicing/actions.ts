@@ -107,7 +107,14 @@ async function newRows(work: Work, drafts: readonly InvoiceDraft[]): Promise<Inv
     }
     const stamps = stampsOf(work, draft.request);
     const buyer = buyers.get(draft.request.customerId) ?? null;
-    return { id: newId('invoice'), ...stamps, ...rowOf(draft), invoiceNumber: null, buyer, status: 'draft' };
+    return {
+      id: newId('invoice', draft.request.customerId),
+      ...stamps,
+      ...rowOf(draft),
+      invoiceNumber: null,
+      buyer,
+      status: 'draft',
+    };
   });
 }
 
@@ -138,7 +145,10 @@ async function numberDrafts(work: Work, drafts: readonly InvoiceDraft[]): Promis
   return drafts.map((draft, index) => {
     const numbered = numbers[index];
     assert(numbered, 'a number was taken for each invoice');
-    return withBuyer({ id: newId('invoice'), ...stampsOf(work, draft.request), ...rowOf(draft) }, numbered);
+    return withBuyer(
+      { id: newId('invoice', draft.request.customerId), ...stampsOf(work, draft.request), ...rowOf(draft) },
+      numbered,
+    );
   });
 }
 
@@ -245,7 +255,7 @@ function typeOf({ subscriptionId, purchaseId }: NewInvoice): Invoice['type'] {
 
 function newLine(work: Work, invoice: InvoiceRow, line: DraftLine): ExplainedLineRow {
   const { id: invoiceId, pricingModelId } = invoice;
-  const id = newId('invoiceLineItem');
+  const id = newId('invoiceLineItem', invoiceId);
   return { id, ...stampsOf(work, invoice), pricingModelId, invoiceId, creditedAmount: 0n, ...line };
 }
 

@@ -53,14 +53,16 @@ interface Final<Row extends Consolidable> {
  */
 export function consolidate<Row extends Consolidable>(
   finals: readonly Final<Row>[],
-  newId: () => string,
+  newId: (part: string) => string,
 ): { readonly invoices: readonly Row[]; readonly wholeOf: ReadonlyMap<string, Row> } {
   const joining = finals.filter(({ together, row }) => together !== null && row.total > 0n);
   const wholeOf = new Map<string, Row>();
   for (const group of Map.groupBy(joining, ({ together }) => together).values()) {
     const parts = group.map(({ row }) => row);
     if (parts.length < 2 || sumOf(parts, ({ total }) => total) > maxInvoiceTotal) continue;
-    const whole = consolidatedRow(newId(), parts);
+    const [first] = parts;
+    if (first === undefined) continue;
+    const whole = consolidatedRow(newId(first.id), parts);
     for (const { id } of parts) wholeOf.set(id, whole);
   }
   return { invoices: [...new Set(finals.map(({ row }) => wholeOf.get(row.id) ?? row))], wholeOf };

@@ -58,10 +58,47 @@ export const idPrefixes = {
 
 export type IdKind = keyof typeof idPrefixes;
 
+/** The kinds of records that belong to one customer. */
+export type SlotIdKind =
+  | 'customer'
+  | 'subscription'
+  | 'subscriptionItem'
+  | 'subscriptionItemFeature'
+  | 'subscriptionItemVersion'
+  | 'subscriptionAdjustment'
+  | 'subscriptionPriceOverride'
+  | 'billingPeriod'
+  | 'resourceClaim'
+  | 'usageEvent'
+  | 'usageHold'
+  | 'usageCredit'
+  | 'spendLimit'
+  | 'ledgerAccount'
+  | 'ledgerEntry'
+  | 'invoice'
+  | 'invoiceLineItem'
+  | 'invoiceItem'
+  | 'customerBalance'
+  | 'customerBalanceEntry'
+  | 'creditNote'
+  | 'creditNoteLine'
+  | 'payment'
+  | 'paymentMethod'
+  | 'refund'
+  | 'purchase'
+  | 'discountRedemption'
+  | 'checkoutSession'
+  | 'event'
+  | 'email';
+
+/** The kinds of records that customers share. */
+export type SharedIdKind = Exclude<IdKind, SlotIdKind>;
+
 const digits = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const timeLength = 8;
-const randomLength = 7;
+const randomLength = 5;
 const counterLength = 6;
+const slotLength = 2;
 /** The number of ids that one process can create in a millisecond before it borrows the next one: 62^6. */
 export const idsPerMillisecond = 62 ** counterLength;
 
@@ -80,11 +117,27 @@ export function base62(value: number, length: number): string {
 }
 
 /**
- * An id: `<prefix>_` and 21 characters of 0-9A-Za-z, namely 8 of time, 7 of randomness and 6 of a counter. Ids sort by
- * creation, so indexes grow at one end.
+ * An id: `<prefix>_` and 21 characters of 0-9A-Za-z, namely 8 of time, 5 of randomness, 6 of a counter and 2 of the slot. Ids sort
+ * by creation, so indexes grow at one end.
  */
 export function formatId(kind: IdKind, timeMs: number, random: number, counter: number): string {
-  return continueId(kind, idStart(timeMs, random), counter);
+  return continueId(kind, idStart(timeMs, random), counter, homeSlot);
+}
+
+/** The slot of records that belong to no customer. */
+export const homeSlot = '00';
+
+/** The number of slots besides that of home. */
+const slots = 62 ** slotLength - 1;
+
+/** The slot to which any whole number leads. */
+export function slotOfNumber(number: number): string {
+  return base62(1 + (number % slots), slotLength);
+}
+
+/** The slot of a record, by its id. */
+export function slotOf(id: string): string {
+  return id.slice(-slotLength);
 }
 
 /** The part that all ids of a process share within one millisecond. */
@@ -93,11 +146,11 @@ export function idStart(timeMs: number, random: number): string {
 }
 
 /** An id from a start that was computed once for many ids. */
-export function continueId(kind: IdKind, start: string, counter: number): string {
-  return `${idPrefixes[kind]}_${start}${base62(counter, counterLength)}`;
+export function continueId(kind: IdKind, start: string, counter: number, slot: string): string {
+  return `${idPrefixes[kind]}_${start}${base62(counter, counterLength)}${slot}`;
 }
 
-/** The largest random part plus one: 62^7. */
+/** The largest random part plus one: 62^5. */
 export const idRandomRange = 62 ** randomLength;
 
 /** The schema of a record's id as clients see it: opaque text. Clients compare ids and never take them apart. */

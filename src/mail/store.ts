@@ -58,7 +58,7 @@ export async function insertRepeat(work: Work, origin: EmailRow, at: number): Pr
   return work.db
     .insertInto('emails')
     .values({
-      ...{ environmentId: work.environmentId, id: newId('email'), createdAt: at, updatedAt: at },
+      ...{ environmentId: work.environmentId, id: newId('email', customerId), createdAt: at, updatedAt: at },
       ...{ pricingModelId, customerId, eventId, template, resentFrom },
     })
     .returning(columns)

@@ -44,7 +44,7 @@ export async function attachPaymentMethod(
 ): Promise<PaymentMethod> {
   // Serializes attachments to one customer, so that there is always one default.
   const customer = await lockPayer(work, request, pricingModelId);
-  const id = newId('paymentMethod');
+  const id = newId('paymentMethod', customer.id);
   if (processor.identifyCustomer !== undefined) return requestAttachment(work, processor, customer, request, id);
   const outcome = await processor.attachPaymentMethod(attachRequest(work, customer, request, id, null));
   return keep(work, processor.name, customer, request, id, accepted(processor.name, request, outcome));

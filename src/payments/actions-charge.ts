@@ -234,7 +234,7 @@ function paymentOf(work: Work, invoice: Payable, amount: bigint, paymentMethod: 
   const now = instantOf(work, invoice.customerId);
   const taxAmount = taxUpTo(invoice, invoice.amountPaid + amount) - taxUpTo(invoice, invoice.amountPaid);
   return {
-    id: newId('payment'),
+    id: newId('payment', invoice.customerId),
     createdAt: now,
     updatedAt: now,
     pricingModelId: invoice.pricingModelId,

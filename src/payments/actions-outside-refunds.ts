@@ -35,7 +35,7 @@ export async function recordOutsideRefunds(
   });
   for (const { reference, amount: part } of fresh) {
     const refund: Refund = {
-      id: newId('refund'),
+      id: newId('refund', paymentId),
       createdAt: work.now,
       updatedAt: work.now,
       pricingModelId: payment.pricingModelId,

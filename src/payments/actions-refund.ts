@@ -59,7 +59,7 @@ export async function refundPayment(
   const amount = decideRefund(payment, partialAmount);
   await refuseGivenBack(work, invoice, amount);
   const refund: Refund = {
-    id: newId('refund'),
+    id: newId('refund', id),
     createdAt: work.now,
     updatedAt: work.now,
     pricingModelId: payment.pricingModelId,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { Instant } from '../kernel/calendar.ts';
 import type { CurrencyCode } from '../kernel/currency.ts';
-import type { IdKind } from '../kernel/id.ts';
+import type { SharedIdKind } from '../kernel/id.ts';
 import { isSameJson } from '../kernel/json.ts';
 import type { CreditPool, NewCreditPool } from './credit-pool.ts';
 import { type Feature, type FeatureValue, kindOfFeature, type NewFeature, subjectIdOf } from './feature.ts';
@@ -296,7 +296,7 @@ export interface PlanContext {
   readonly pricingModelId: string;
   readonly currency: CurrencyCode;
   readonly now: Instant;
-  readonly newId: (kind: IdKind) => string;
+  readonly newId: (kind: SharedIdKind) => string;
 }
 
 /** The planned features: their ids by slug, and those that no longer own their slugs. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { z } from 'zod';
 import type { Instant } from '../kernel/calendar.ts';
-import type { IdKind } from '../kernel/id.ts';
+import type { SharedIdKind } from '../kernel/id.ts';
 import { isSameJson, Metadata, Timestamp, WholeNumber } from '../kernel/json.ts';
 import type { CreditPool } from './credit-pool.ts';
 import {
@@ -29,7 +29,7 @@ import { AggregationType, MeterProration, Where } from './usage-meter.ts';
 interface CopyContext {
   readonly pricingModelId: string;
   readonly now: Instant;
-  readonly newId: (kind: IdKind) => string;
+  readonly newId: (kind: SharedIdKind) => string;
 }
 
 /**
@@ -39,7 +39,7 @@ interface CopyContext {
 export function copyContents(contents: PricingModelContents, context: CopyContext): StructureChanges {
   const { pricingModelId, newId } = context;
   const ids = new Map<string, string>();
-  const copied = <Row extends { id: string }>(kind: IdKind, { id, ...row }: Row) => {
+  const copied = <Row extends { id: string }>(kind: SharedIdKind, { id, ...row }: Row) => {
     const copy = newId(kind);
     ids.set(id, copy);
     return { ...row, id: copy, pricingModelId };

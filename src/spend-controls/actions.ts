@@ -174,7 +174,7 @@ async function toRows(work: Work, customer: CustomerRow, { setBy, limits }: Limi
     if (meter === undefined) throw refusal('usageMeterNotFound', [...at, 'usageMeterSlug'], usageMeterSlug ?? '');
     if (meter !== null && isMeasured(meter)) throw invalid([...at, 'usageMeterSlug'], noLimitOfMeasured);
     const subjectId = poolId ?? meter?.id ?? null;
-    const stamps = { id: newId('spendLimit'), createdAt: work.now, updatedAt: work.now };
+    const stamps = { id: newId('spendLimit', customerId), createdAt: work.now, updatedAt: work.now };
     const row = {
       ...stamps,
       ...limit,

@@ -63,7 +63,7 @@ export async function openPlanLimits(work: Work, limits: readonly PlanLimit[]): 
     select s.environment_id, given.id, s.pricing_model_id, s.customer_id, 'plan', s.id, given.usage_meter_id, given.period, given.unit,
            next.booking, ${work.now}, ${work.now}
       from (select nextval('usage_bookings') as booking) next
-     cross join unnest(${limits.map(() => newId('spendLimit'))}::text[], ${limits.map((limit) => limit.subscriptionId)}::text[],
+     cross join unnest(${limits.map(({ subscriptionId }) => newId('spendLimit', subscriptionId))}::text[], ${limits.map((limit) => limit.subscriptionId)}::text[],
                   ${limits.map((limit) => limit.usageMeterId)}::text[], ${limits.map((limit) => limit.period)}::text[],
                   ${limits.map((limit) => limit.unit)}::text[]) as given (id, subscription_id, usage_meter_id, period, unit)
       join subscriptions s on s.environment_id = ${work.environmentId} and s.id = given.subscription_id

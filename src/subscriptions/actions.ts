@@ -85,7 +85,7 @@ export function newBillingPeriod(
     >,
 ): BillingPeriodRow {
   return {
-    id: newId('billingPeriod'),
+    id: newId('billingPeriod', subscriptionId),
     createdAt: instantOf(work, subscriptionId),
     updatedAt: instantOf(work, subscriptionId),
     pricingModelId,
@@ -115,7 +115,7 @@ export function newSubscriptionItem(
     Partial<Pick<SubscriptionItemRow, 'externalId' | 'metadata'>>,
 ): SubscriptionItemRow {
   return {
-    id: newId('subscriptionItem'),
+    id: newId('subscriptionItem', subscriptionId),
     createdAt: work.now,
     updatedAt: work.now,
     pricingModelId,

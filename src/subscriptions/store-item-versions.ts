@@ -19,7 +19,7 @@ export async function keepItemVersions(
     select i.environment_id, kept.id, i.pricing_model_id, i.subscription_id, i.id, i.price_id, i.unit_price, i.pricing,
            i.quantity, i.effective_from, kept.at, ${work.now}
       from unnest(
-             ${items.map(() => newId('subscriptionItemVersion'))}::text[], ${items.map(({ id }) => id)}::text[],
+             ${items.map(({ id }) => newId('subscriptionItemVersion', id))}::text[], ${items.map(({ id }) => id)}::text[],
              ${items.map(({ at }) => at)}::bigint[]) as kept (id, item_id, at)
       join subscription_items i on i.environment_id = ${work.environmentId} and i.id = kept.item_id
      where i.effective_from < kept.at`.execute(work.db);

@@ -142,7 +142,7 @@ export async function findOrCreateManualItem(
     .insertInto('subscriptionItems')
     .values({
       environmentId: work.environmentId,
-      id: newId('subscriptionItem'),
+      id: newId('subscriptionItem', subscription.id),
       pricingModelId: subscription.pricingModelId,
       subscriptionId: subscription.id,
       name: manualItemName,

@@ -75,7 +75,7 @@ export async function changePriceOverrides(work: Work, changes: readonly DatedOv
   const begun = changes.filter((change) => !isRemoval(change));
   if (begun.length === 0) return;
   const rows = begun.map(({ pricingModelId, subscriptionId, priceId, unitPrice, pricing, startAt }) => ({
-    id: newId('subscriptionPriceOverride'),
+    id: newId('subscriptionPriceOverride', subscriptionId),
     pricing_model_id: pricingModelId,
     subscription_id: subscriptionId,
     price_id: priceId,

@@ -96,7 +96,7 @@ function transactionIdTaken({ transactionId }: NewUsageCredit): Problem {
 async function findOrGrant(work: Work, target: GrantTarget, requested: NewUsageCredit): Promise<UsageCreditRow> {
   const { transactionId } = requested;
   const usageMeterId = await subjectOfGrant(work, target, requested);
-  const id = newId('usageCredit');
+  const id = newId('usageCredit', target.customerId);
   const sourceId = typeof transactionId === 'string' ? `${usageMeterId}:${transactionId}` : id;
   const earlier = sourceId === id ? null : await store.findGrant(work, source, sourceId);
   if (earlier !== null) return earlier;
@@ -164,7 +164,7 @@ async function rollOver(
   await store.insertCredits(
     work,
     rolled.map(({ id: transferredFrom, amount }) => {
-      const id = newId('usageCredit');
+      const id = newId('usageCredit', transferredFrom);
       const priority = priorityOf.get(transferredFrom) ?? defaultPriority;
       return { ...bought, id, sourceId: id, subscriptionId: null, amount, expiresAt, priority, transferredFrom };
     }),

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { newId } from '../database/new-id.ts';
 import type { Work } from '../database/work.ts';
+import { homeSlot } from '../kernel/id.ts';
 import { type PageRequest, page } from '../kernel/pagination.ts';
 import { invalid, Problem, refusal } from '../kernel/problem.ts';
 import { accessOf } from '../organizations/setting.ts';
@@ -59,8 +60,7 @@ interface SettlementAnswer extends HoldAnswer {
 export async function takeHold(work: Work, requested: NewHold, catchUp: CatchUp): Promise<HoldAnswer> {
   const issue = holdEndIssue(requested.expiresAt, work.now);
   if (issue !== null) throw invalid(['hold', 'expiresAt'], issue);
-  const id = newId('usageHold');
-  const draft = await draftHold(work, { id, requested, catchUp });
+  const draft = await draftHold(work, { requested, catchUp });
   const refusal = accessRefusal(draft, accessOf(work));
   if (refusal !== null) throw refusal;
   const { ledgerAccountId } = seriesOf(draft);
@@ -83,7 +83,7 @@ export async function takeHold(work: Work, requested: NewHold, catchUp: CatchUp)
   const { event } = draft;
   const { pricingModelId, subscriptionId, usageMeterId, priceId } = event;
   const hold: HoldRow = {
-    id,
+    id: newId('usageHold', ledgerAccountId),
     createdAt: work.now,
     updatedAt: work.now,
     pricingModelId,
@@ -186,13 +186,10 @@ function accountIn(accounts: ReadonlyMap<string, LockedBalance>, id: string): Lo
 }
 
 /** The use that a hold is for, checked as a usage event of its amount would be. */
-async function draftHold(
-  work: Work,
-  { id, requested, catchUp }: { id: string; requested: NewHold; catchUp: CatchUp },
-): Promise<Draft> {
+async function draftHold(work: Work, { requested, catchUp }: { requested: NewHold; catchUp: CatchUp }): Promise<Draft> {
   const way = wayOf(requested);
   try {
-    const draft = await draftOne(work, eventsToHold(requested, id), catchUp);
+    const draft = await draftOne(work, eventsToHold(requested, newId('usageHold', homeSlot)), catchUp);
     if (draft.price.isRest)
       throw invalid(
         ['hold', way],

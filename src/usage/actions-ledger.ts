@@ -64,7 +64,11 @@ export async function grantCredits(work: Work, grants: readonly CreditGrant[]): 
   if (positive.length === 0) return;
   const accountIds = await store.openAccounts(work, positive);
   const accountGrants = positive.map((grant) => {
-    return { ...grant, id: grant.id ?? newId('usageCredit'), ledgerAccountId: idOf(accountIds, grant) };
+    return {
+      ...grant,
+      id: grant.id ?? newId('usageCredit', idOf(accountIds, grant)),
+      ledgerAccountId: idOf(accountIds, grant),
+    };
   });
   // A new credit may come before the one that usage applies to now.
   await writePendingApplication(work, [...accountIds.values()]);

@@ -167,7 +167,7 @@ export async function draftInTransaction(
 }
 
 function stampOf({ now, livemode }: Pick<Work, 'now' | 'livemode'>) {
-  return { now, livemode, newEventId: () => newId('usageEvent') };
+  return { now, livemode, newEventId: (subscriptionId: string) => newId('usageEvent', subscriptionId) };
 }
 
 interface Stored {
@@ -492,8 +492,9 @@ export async function bookEvents(
     parts.flatMap((part) => {
       const own = added[part.position];
       if (own === undefined || !isLimitedByPool(own)) return [];
-      part.entryId = newId('ledgerEntry');
-      return { own, entryId: part.entryId, accountId: seriesOf(own).ledgerAccountId };
+      const accountId = seriesOf(own).ledgerAccountId;
+      part.entryId = newId('ledgerEntry', accountId);
+      return { own, entryId: part.entryId, accountId };
     }),
   );
   const fallen = await store.bookUsage(work, sums, { booking, isWatched });

@@ -33,7 +33,7 @@ export async function carryCredits(work: Work, customerIds: readonly string[]): 
     credits.map(({ id: transferredFrom, customerId, ledgerAccountId: _, rest, ...kept }) => {
       const holder = holders.get(customerId);
       assert(holder, 'credits are transferred to a holder');
-      const id = newId('usageCredit');
+      const id = newId('usageCredit', holder.id);
       const { id: subscriptionId, pricingModelId } = holder;
       return {
         ...kept,

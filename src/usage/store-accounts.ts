@@ -32,7 +32,7 @@ async function openMeterAccounts(work: Work, accounts: readonly AccountKey[]): P
     select ${work.environmentId}, asked.id, asked.pricing_model_id, s.id, s.revision, asked.usage_meter_id,
            ${instantOfColumn(work, 's.id')}, ${instantOfColumn(work, 's.id')}
       from unnest(
-             ${accounts.map(() => newId('ledgerAccount'))}::text[],
+             ${accounts.map(({ subscriptionId }) => newId('ledgerAccount', subscriptionId))}::text[],
              ${accounts.map((account) => account.pricingModelId)}::text[],
              ${accounts.map((account) => account.subscriptionId)}::text[],
              ${accounts.map((account) => account.usageMeterId)}::text[]
@@ -52,7 +52,7 @@ async function openPoolAccounts(work: Work, accounts: readonly AccountKey[]): Pr
     with asked as materialized (
       select asked.*, s.customer_id, ${instantOfColumn(work, 's.id')} as at
         from unnest(
-               ${accounts.map(() => newId('ledgerAccount'))}::text[],
+               ${accounts.map(({ subscriptionId }) => newId('ledgerAccount', subscriptionId))}::text[],
                ${accounts.map((account) => account.pricingModelId)}::text[],
                ${accounts.map((account) => account.subscriptionId)}::text[],
                ${accounts.map((account) => account.usageMeterId)}::text[]
@@ -84,7 +84,7 @@ export async function openCustomerAccount(
   const { rows } = await sql<{ id: string }>`
     insert into ledger_accounts (environment_id, id, pricing_model_id, subscription_revision, usage_meter_id, created_at, updated_at,
            customer_id)
-    values (${work.environmentId}, ${newId('ledgerAccount')}, ${pricingModelId}, 0, ${usageMeterId}, ${work.now}, ${work.now},
+    values (${work.environmentId}, ${newId('ledgerAccount', customerId)}, ${pricingModelId}, 0, ${usageMeterId}, ${work.now}, ${work.now},
             ${customerId})
     on conflict (environment_id, customer_id, usage_meter_id) where customer_id is not null
     do update set updated_at = greatest(ledger_accounts.updated_at, excluded.updated_at)

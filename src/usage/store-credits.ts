@@ -37,8 +37,8 @@ export async function insertCredits(work: Work, grants: readonly AccountGrant[])
   await sql`
     with asked as (
       select * from unnest(
-        ${grants.map((grant) => grant.id ?? newId('usageCredit'))}::text[],
-        ${grants.map(() => newId('ledgerEntry'))}::text[],
+        ${grants.map((grant) => grant.id ?? newId('usageCredit', grant.ledgerAccountId))}::text[],
+        ${grants.map(({ ledgerAccountId }) => newId('ledgerEntry', ledgerAccountId))}::text[],
         ${grants.map((grant) => transactionIds.get(transactionOf(grant)))}::text[],
         ${grants.map((grant) => transactionTypeOfSource[grant.source])}::text[],
         ${grants.map((grant) => grant.pricingModelId)}::text[],
@@ -468,7 +468,7 @@ async function remove(work: Work, removed: readonly RemovedCredit[], removal: Re
     with removed as (
       select c.id, c.pricing_model_id, c.ledger_account_id, c.billing_period_id, asked.entry_id, asked.amount
         from unnest(
-               ${removed.map(() => newId('ledgerEntry'))}::text[],
+               ${removed.map(({ id }) => newId('ledgerEntry', id))}::text[],
                ${removed.map((credit) => credit.id)}::text[],
                ${removed.map((credit) => credit.amount)}::numeric[]
              ) as asked (entry_id, id, amount)

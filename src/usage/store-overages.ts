@@ -362,7 +362,7 @@ async function book(
     ), settled_line as (
       select asked.*, written_transaction.id as transaction_id
         from unnest(
-               ${settlements.map(() => newId('ledgerEntry'))}::text[],
+               ${settlements.map(({ ledgerAccountId }) => newId('ledgerEntry', ledgerAccountId))}::text[],
                ${settlements.map((settlement) => settlement.pricingModelId)}::text[],
                ${settlements.map((settlement) => settlement.invoiceId)}::text[],
                ${settlements.map((settlement) => settlement.ledgerAccountId)}::text[],

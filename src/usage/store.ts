@@ -304,7 +304,7 @@ function bookingArrays({ usages, rollUps }: BookingOrder, isWatched: boolean): R
     ${idColumn(usages, ({ draft }) => draft.event.priceId)}::text[],
     ${idColumn(usages, ({ draft }) => draft.event.billingPeriodId)}::text[],
     ${idColumn(usages, ({ draft }) => seriesOf(draft).id)}::bigint[],
-    ${idColumn(usages, () => newId('ledgerEntry'))}::text[],
+    ${idColumn(usages, ({ draft }) => newId('ledgerEntry', seriesOf(draft).ledgerAccountId))}::text[],
     ${idColumn(usages, ({ units }) => units)}::numeric[],
     ${idColumn(usages, ({ hourUnits }) => hourUnits)}::numeric[],
     ${idColumn(usages, ({ hourEvents }) => hourEvents)}::bigint[],
@@ -323,8 +323,15 @@ function bookingArrays({ usages, rollUps }: BookingOrder, isWatched: boolean): R
     ${idColumn(parts, ({ rate }) => rate?.creditPoolId ?? null)}::text[],
     ${idColumn(parts, ({ rate }) => rate?.unitCost ?? null)}::numeric[],
     ${idColumn(parts, ({ rate }) => (isWatched ? (rate?.lowBalanceThreshold ?? null) : null))}::numeric[],
-    ${idColumn(parts, ({ entryId }) => entryId ?? newId('ledgerEntry'))}::text[],
-    ${idColumn(parts, () => newId('ledgerEntry'))}::text[]`;
+    ${idColumn(parts, ({ entryId, usage }) => entryId ?? newEntryId(usages, usage))}::text[],
+    ${idColumn(parts, ({ usage }) => newEntryId(usages, usage))}::text[]`;
+}
+
+/** The id of an entry of a usage, by the position of the usage. */
+function newEntryId(usages: readonly UsageSum[], position: number): string {
+  const usage = usages[position - 1];
+  assert(usage, 'a part belongs to a usage');
+  return newId('ledgerEntry', seriesOf(usage.draft).ledgerAccountId);
 }
 
 /** The arguments d_pooled and d_amount of `book_usage`. */

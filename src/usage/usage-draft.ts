@@ -94,7 +94,7 @@ export interface Drafted {
 interface Stamp {
   readonly now: Instant;
   readonly livemode: boolean;
-  readonly newEventId: () => string;
+  readonly newEventId: (subscriptionId: string) => string;
 }
 
 /**
@@ -166,7 +166,7 @@ function draftEvent(
   const amount = amountOfEvent(requested, path, price, kind);
   const { transactionId, usageDate = now, properties = {}, label } = requested;
   const event: UsageEvent = {
-    id: newEventId(),
+    id: newEventId(subscription.id),
     createdAt: now,
     updatedAt: now,
     livemode,

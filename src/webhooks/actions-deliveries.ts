@@ -1,6 +1,7 @@
 import type { Database } from '../database/database.ts';
 import { newId } from '../database/new-id.ts';
 import type { Work } from '../database/work.ts';
+import { homeSlot } from '../kernel/id.ts';
 import { type PageRequest, page } from '../kernel/pagination.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
 import { lockedWebhookOf, render, webhookOf } from './actions.ts';
@@ -56,7 +57,7 @@ export async function retryDelivery(work: Work, id: string): Promise<WebhookDeli
 export async function sendSample(work: Work, webhookId: string, type: EventType): Promise<WebhookDelivery> {
   const { pricingModelId } = await lockedWebhookOf(work, webhookId);
   const { livemode, now: occurredAt } = work;
-  const sample = samplePayload({ type, eventId: newId('event'), pricingModelId, occurredAt, livemode });
+  const sample = samplePayload({ type, eventId: newId('event', homeSlot), pricingModelId, occurredAt, livemode });
   const values = { id: newId('webhookDelivery'), pricingModelId, webhookId, sample };
   const row = await store.insertSample(work, values, Date.now());
   await store.announceDeliveries(work, webhookId);

@@ -188,7 +188,7 @@ function createdOrRestarted(work: Work, { webhookId }: Replay, at: Instant): Raw
   return sql`
     insert into webhook_deliveries as d (environment_id, id, pricing_model_id, webhook_id, event_id, event_type, object_id,
            status, next_attempt_at, created_at, updated_at)
-    select ${work.environmentId}, 'webhook_delivery_' || substr(chosen.id, 7) || substr(${webhookId}, 9),
+    select ${work.environmentId}, 'webhook_delivery_' || substr(chosen.id, 7, 19) || substr(${webhookId}, 9) || right(chosen.id, 2),
            chosen.pricing_model_id, ${webhookId}, chosen.id, chosen.type, chosen.object_id, 'pending', ${at}::bigint,
            ${at}::bigint, ${at}::bigint
       from chosen, few

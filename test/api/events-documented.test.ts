@@ -3,9 +3,9 @@ import { describe, test } from 'node:test';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import { publish } from '../../src/customers/store-events.ts';
-import { newId } from '../../src/database/new-id.ts';
 import { eventMeanings, eventTypes } from '../../src/webhooks/event.ts';
 import { samplePayload } from '../../src/webhooks/sample.ts';
+import { anyId } from '../support/any-id.ts';
 import { resolved } from '../support/document.ts';
 import { insertFixture } from '../support/fixtures.ts';
 import { type Body, startTestApp } from '../support/harness.ts';
@@ -26,7 +26,7 @@ function wrongWith(type: string, body: unknown): string | null {
 }
 
 /** A message of each type, as a receiver got it. */
-const sample = { eventId: newId('event'), pricingModelId: 'pricing_model_1', occurredAt: 0, livemode: false };
+const sample = { eventId: anyId('event'), pricingModelId: 'pricing_model_1', occurredAt: 0, livemode: false };
 const { pricingModelId } = await insertFixture(app);
 const receiver = await startReceiver();
 await app.post('/webhooks', {
@@ -37,12 +37,12 @@ await app.inEnvironment((work) =>
     work,
     eventTypes.map((type) => {
       const { object } = eventMeanings[type];
-      const usageMeterId = type === 'usage_balance.low' ? { usageMeterId: newId('usageMeter') } : {};
+      const usageMeterId = type === 'usage_balance.low' ? { usageMeterId: anyId('usageMeter') } : {};
       const attempts = type === 'attempts.limit_reached' ? { attempts: { kind: 'payment', scope: 'link' } } : {};
       const refund = type === 'refund.created' ? { refund: { id: 'refund_1', amount: 100n } } : {};
       const limit = samplePayload({ ...sample, type }).spendLimit;
       const spendLimit = limit === undefined ? {} : { spendLimit: limit };
-      const customer = { id: newId('customer'), externalId: 'acme' };
+      const customer = { id: anyId('customer'), externalId: 'acme' };
       const data = { id: `${object}_1`, note: 'x'.repeat(256 * 1024) };
       return {
         type,

@@ -4,7 +4,6 @@ import { sql } from 'kysely';
 import { z } from 'zod';
 import { catchUpAll } from '../../src/billing/catch-up.ts';
 import { hashApiKey } from '../../src/database/api-key.ts';
-import { newId } from '../../src/database/new-id.ts';
 import { RunAgain, type Work } from '../../src/database/work.ts';
 import { startKeyUse } from '../../src/http/key-use.ts';
 import { createLog } from '../../src/http/log.ts';
@@ -15,6 +14,7 @@ import { Problem, type ProblemName } from '../../src/kernel/problem.ts';
 import { createApiKey, revokeApiKey } from '../../src/organizations/actions.ts';
 import { recordUsage } from '../../src/usage/actions-record.ts';
 import type { UsageAnswer, UsageRequest } from '../../src/usage/usage-draft.ts';
+import { anyId } from '../support/any-id.ts';
 import { insertFixture } from '../support/fixtures.ts';
 import { send, startTestApp } from '../support/harness.ts';
 import { assertEventsAddUp, assertLedgerAddsUp } from '../support/ledger-invariants.ts';
@@ -159,7 +159,7 @@ async function insertNeighbour(world: World): Promise<World> {
   const neighbour = {
     ...first,
     ...noPeriod,
-    id: newId('subscription'),
+    id: anyId('subscription'),
     exclusive: false,
     billingAnchor: JSON.stringify('anniversary'),
   };

@@ -4,9 +4,9 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Webhook as Verifier } from 'standardwebhooks';
 import { publish } from '../../src/customers/store-events.ts';
 import { createDatabase, createPool, type Database } from '../../src/database/database.ts';
-import { newId } from '../../src/database/new-id.ts';
 import { runInEnvironment } from '../../src/database/work.ts';
 import { Dispatcher } from '../../src/webhooks/jobs-sending.ts';
+import { anyId } from '../support/any-id.ts';
 import { testSchema } from '../support/databases.ts';
 import { insertFixture } from '../support/fixtures.ts';
 import { type Answer, startTestApp, testWebhookServices } from '../support/harness.ts';
@@ -33,7 +33,7 @@ async function newEndpoint() {
 async function tellSlowly(database: Database, objectIds: readonly string[]) {
   const { promise: mayEnd, resolve: letGo } = Promise.withResolvers<void>();
   const { promise: told, resolve: isTold } = Promise.withResolvers<void>();
-  const customer = { id: newId('customer'), externalId: 'acme' };
+  const customer = { id: anyId('customer'), externalId: 'acme' };
   const ended = runInEnvironment(database, { environmentId: app.testEnvironmentId }, async (work) => {
     const triggers = objectIds.map((objectId) => {
       return {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sql } from 'kysely';
-import { newId } from '../../src/database/new-id.ts';
 import { grantCredits } from '../../src/usage/actions-ledger.ts';
+import { anyId } from '../support/any-id.ts';
 import { insertFixture } from '../support/fixtures.ts';
 import { startTestApp } from '../support/harness.ts';
 import { insertManySubscriptions } from '../support/many-subscriptions.ts';
@@ -26,14 +26,14 @@ async function rowsFound(entries: number): Promise<ReadonlyMap<string, number>> 
 }
 
 const event = (subscriptionId: string) => {
-  return { subscriptionId, transactionId: newId('event'), amount: 1, priceSlug: 'call-overage' };
+  return { subscriptionId, transactionId: anyId('event'), amount: 1, priceSlug: 'call-overage' };
 };
 
 test('a first load of a thousand accounts looks each up by its key, though plans were made for empty tables', async () => {
   const { subscriptionId, pricingModelId, meterId } = await insertFixture(app);
   const grant = (id: string) => {
     const rest = { featureId: null, billingPeriodId: null, expiresAt: null, source: 'manual_adjustment' as const };
-    return { subscriptionId: id, pricingModelId, usageMeterId: meterId, amount: 5n, sourceId: newId('event'), ...rest };
+    return { subscriptionId: id, pricingModelId, usageMeterId: meterId, amount: 5n, sourceId: anyId('event'), ...rest };
   };
   await app.inEnvironment((work) => grantCredits(work, [grant(subscriptionId)]));
   const { status } = await app.request('POST', '/usage-events', { usageEvent: event(subscriptionId) });

@@ -5,7 +5,6 @@ import { catchUpAll } from '../../src/billing/catch-up.ts';
 import { hashApiKey } from '../../src/database/api-key.ts';
 import { createPool } from '../../src/database/database.ts';
 import type { DB } from '../../src/database/database-types.ts';
-import { newId } from '../../src/database/new-id.ts';
 import { runInEnvironment, type Work } from '../../src/database/work.ts';
 import { answerAlone } from '../../src/jobs/batcher.ts';
 import { Problem } from '../../src/kernel/problem.ts';
@@ -13,6 +12,7 @@ import { lockSubscription, saveSubscription } from '../../src/subscriptions/stor
 import { consumeUsage } from '../../src/usage/actions-consume.ts';
 import { claimOverage, grantCredits } from '../../src/usage/actions-ledger.ts';
 import { recordUsage } from '../../src/usage/actions-record.ts';
+import { anyId } from '../support/any-id.ts';
 import { testSchema } from '../support/databases.ts';
 import { insertFixture } from '../support/fixtures.ts';
 import { type Answer, type Body, startTestApp } from '../support/harness.ts';
@@ -55,7 +55,7 @@ function grant(world: World, amount: bigint, parts = 1) {
       usageMeterId,
       ...rest,
       amount: amount / BigInt(parts),
-      sourceId: newId('event'),
+      sourceId: anyId('event'),
     };
   });
   return app.inEnvironment((work) => grantCredits(work, grants));
@@ -121,7 +121,7 @@ test('a batch does not wait for an account while it holds a later one', async ()
   const ofOne = app.owner.selectFrom('prices').selectAll().where('usageMeterId', '=', one.meterId);
   const second = {
     ...(await ofOne.executeTakeFirstOrThrow()),
-    id: newId('price'),
+    id: anyId('price'),
     slug: 'call-second',
     isDefault: false,
   };
@@ -215,7 +215,7 @@ test('usage of a customer that is under way when its plan is replaced is on the 
     const world = await insertFixture(app);
     const { subscriptionId: first, customerId } = world;
     await app.owner.updateTable('subscriptions').set({ exclusive: false }).where('id', '=', first).execute();
-    const next = { ...(await rowOf(first)), id: newId('subscription'), billingAnchor: JSON.stringify('anniversary') };
+    const next = { ...(await rowOf(first)), id: anyId('subscription'), billingAnchor: JSON.stringify('anniversary') };
     const use = () => bulk([event(world, { subscriptionId: undefined, customerId })]);
     // In every other round the customer is cached.
     const before = round % 2 === 0 ? [] : [await use(), await use()];
@@ -259,7 +259,7 @@ test('usage of customers whose subscriptions are cached is one statement, unless
   await app.owner.updateTable('subscriptions').set({ exclusive: false }).where('id', '=', subscriptionId).execute();
   const second = {
     ...(await rowOf(subscriptionId)),
-    id: newId('subscription'),
+    id: anyId('subscription'),
     billingAnchor: JSON.stringify('anniversary'),
   };
   await app.owner.insertInto('subscriptions').values(second).execute();

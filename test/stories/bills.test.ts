@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
 import { type Bill, composeBills, issueBills } from '../../src/billing/bill-subscription.ts';
-import { newId } from '../../src/database/new-id.ts';
 import type { InvoiceReason } from '../../src/invoicing/invoice.ts';
 import type { InvoiceRow } from '../../src/invoicing/store.ts';
 import { addDays, instant } from '../../src/kernel/calendar.ts';
 import { findSubscription } from '../../src/subscriptions/store.ts';
+import { anyId } from '../support/any-id.ts';
 import { databaseDigest } from '../support/digest.ts';
 import { insertFixture } from '../support/fixtures.ts';
 import { startTestApp } from '../support/harness.ts';
@@ -79,7 +79,7 @@ test('who has nothing to charge pays within 14 days; who has a payment method, a
   await app.owner
     .insertInto('paymentMethods')
     .values({
-      ...{ environmentId: app.testEnvironmentId, id: newId('paymentMethod'), pricingModelId: fixture.pricingModelId },
+      ...{ environmentId: app.testEnvironmentId, id: anyId('paymentMethod'), pricingModelId: fixture.pricingModelId },
       ...{ customerId: fixture.customerId, type: 'card', processor: 'test', processorToken: 'pm_card_visa' },
       ...{ isDefault: true, billingDetails: '{}', paymentMethodData: '{}', createdAt: 0, updatedAt: 0 },
     })
@@ -100,7 +100,7 @@ test('a bill has the tax of its customer, and the seller of the settings', async
   await app.owner
     .insertInto('taxRates')
     .values({
-      ...{ environmentId: app.testEnvironmentId, id: newId('taxRate'), country: 'DE', state: null, type: 'vat' },
+      ...{ environmentId: app.testEnvironmentId, id: anyId('taxRate'), country: 'DE', state: null, type: 'vat' },
       ...{ percentage: '19', inclusive: false, active: true, name: null, createdAt: 0, updatedAt: 0 },
     })
     .execute();

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { newId } from '../../src/database/new-id.ts';
 import { readBalances } from '../../src/usage/actions-balances.ts';
+import { anyId } from '../support/any-id.ts';
 import { insertEntitlementFixture, insertFeature } from '../support/entitlements-fixture.ts';
 import { type Body, startTestApp } from '../support/harness.ts';
 
@@ -141,7 +141,7 @@ describe('credits that are granted at once', () => {
 async function insertNextPeriod(fixture: { subscriptionId: string; pricingModelId: string; periodEnd: number }) {
   const { subscriptionId, pricingModelId, periodEnd } = fixture;
   const stamps = { environmentId: app.testEnvironmentId, createdAt: Date.now(), updatedAt: Date.now() };
-  const period = { id: newId('billingPeriod'), startAt: periodEnd, endAt: periodEnd + 30 * 86_400_000 };
+  const period = { id: anyId('billingPeriod'), startAt: periodEnd, endAt: periodEnd + 30 * 86_400_000 };
   await app.owner
     .insertInto('billingPeriods')
     .values({ ...stamps, ...period, pricingModelId, subscriptionId, status: 'active', trialPeriod: false })

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { catchUpAll } from '../../src/billing/catch-up.ts';
-import { newId } from '../../src/database/new-id.ts';
 import { checkEntitlements } from '../../src/entitlements/actions-entitlements.ts';
 import { instant } from '../../src/kernel/calendar.ts';
+import { anyId } from '../support/any-id.ts';
 import { databaseDigest } from '../support/digest.ts';
 import { insertFixture } from '../support/fixtures.ts';
 import { type Body, type RequestOptions, startTestApp } from '../support/harness.ts';
@@ -129,7 +129,7 @@ test('what a change of plan leaves counts from its instant on, before it is carr
     ...{ pricingModelId: plans.pricingModelId, subscriptionId: id, status: 'scheduled', effectiveAt },
     ...{ items: '[]', capacities: JSON.stringify({ [seat.id]: 4 }) },
   });
-  const change = { id: newId('subscriptionAdjustment'), ...stamps, ...plan(now + 3_600_000) };
+  const change = { id: anyId('subscriptionAdjustment'), ...stamps, ...plan(now + 3_600_000) };
   await app.owner.insertInto('subscriptionAdjustments').values(change).execute();
   assert.deepEqual(await outcomes([[externalId, 'seats', 2]]), [{ ...allowed, ...places(5, 3) }]);
   await app.owner

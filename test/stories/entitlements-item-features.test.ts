@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { newId } from '../../src/database/new-id.ts';
+import { anyId } from '../support/any-id.ts';
 import {
   type EntitlementFixture,
   give,
@@ -216,8 +216,8 @@ describe('changing', () => {
     const fixed = {
       type: 'toggle',
       featureId: toggleId,
-      subscriptionItemId: newId('subscriptionItem'),
-      subscriptionId: newId('subscription'),
+      subscriptionItemId: anyId('subscriptionItem'),
+      subscriptionId: anyId('subscription'),
     };
     for (const [field, value] of Object.entries(fixed)) {
       const refused = await change(credits.id, { [field]: value });

@@ -3,8 +3,8 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { sql } from 'kysely';
 import { publish } from '../../src/customers/store-events.ts';
-import { newId } from '../../src/database/new-id.ts';
 import { defaultEventTypes, type EventType, eventTypes } from '../../src/webhooks/event.ts';
+import { anyId } from '../support/any-id.ts';
 import { insertFixture } from '../support/fixtures.ts';
 import { startTestApp } from '../support/harness.ts';
 
@@ -67,7 +67,7 @@ class World {
   async #perform(each: Step): Promise<void> {
     switch (each.does) {
       case 'add':
-        return this.#add({ id: newId('webhook'), model: each.model, filter: each.filter, active: each.active });
+        return this.#add({ id: anyId('webhook'), model: each.model, filter: each.filter, active: each.active });
       case 'switch':
         return this.#change(each.webhook, (endpoint) => ({ active: !endpoint.active }));
       case 'filter':
@@ -131,7 +131,7 @@ async function insertEndpoint({ id, model: number, filter: filterTypes, active }
 
 /** An endpoint of the second pricing model that wants what there was at first. Answers its id. */
 async function newEndpoint(): Promise<string> {
-  const id = newId('webhook');
+  const id = anyId('webhook');
   await insertEndpoint({ id, model: 1, filter: [], active: true });
   return id;
 }
@@ -139,7 +139,7 @@ async function newEndpoint(): Promise<string> {
 /** Tells all of it in one unit of work, which is given up after that where it is to be. Answers the events' ids, in order. */
 function publishAll(happened: readonly { type: EventType; model: number }[], isGivenUp: boolean): Promise<string[]> {
   return app.inEnvironment(async (work) => {
-    const objectId = newId('customer');
+    const objectId = anyId('customer');
     const customer = { id: objectId, externalId: 'acme' };
     await publish(
       work,

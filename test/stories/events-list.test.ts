@@ -2,20 +2,20 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { publish } from '../../src/customers/store-events.ts';
-import { newId } from '../../src/database/new-id.ts';
 import { instant } from '../../src/kernel/calendar.ts';
 import { type EventType, eventMeanings, eventTypes } from '../../src/webhooks/event.ts';
+import { anyId } from '../support/any-id.ts';
 import { insertFixture } from '../support/fixtures.ts';
 import { type Body, startTestApp } from '../support/harness.ts';
 
 const app = await startTestApp();
 const { pricingModelId } = await insertFixture(app);
-const customer = { id: newId('customer'), externalId: 'acme' };
+const customer = { id: anyId('customer'), externalId: 'acme' };
 const noon = instant('2026-06-01T12:00:00Z');
 const minute = 60_000;
 const records = {
   customer: [customer.id],
-  subscription: [newId('subscription'), newId('subscription')],
+  subscription: [anyId('subscription'), anyId('subscription')],
   payment: ['p'],
   checkoutSession: ['s'],
   invoice: ['i'],

@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { instant } from '../../src/kernel/calendar.ts';
 import { type Body, startTestApp } from '../support/harness.ts';
 import { setUpPlans } from '../support/plans.ts';
+import { assertOneSlotInEachRow } from '../support/slots.ts';
 import { assertSound } from '../support/sound.ts';
 
 const app = await startTestApp();
@@ -156,5 +157,10 @@ test("a customer's first month", async (month) => {
 
   await month.test('what must be true of the data still is', async () => {
     await assertSound(app);
+  });
+
+  await month.test('the ids in each row are of one customer', async () => {
+    const tables = await assertOneSlotInEachRow(app.owner);
+    assert(tables.length > 8, tables.join());
   });
 });

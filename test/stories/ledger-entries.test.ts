@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { newId } from '../../src/database/new-id.ts';
 import { claimOverage, settleUsage, undoSettlements } from '../../src/usage/actions-ledger.ts';
+import { anyId } from '../support/any-id.ts';
 import { type Body, startTestApp } from '../support/harness.ts';
 import { ledgerWorlds } from '../support/ledger-world.ts';
 import { pinnedKey } from '../support/pricing-models.ts';
@@ -65,7 +65,7 @@ test('an invoice that is paid takes away what is owed, and one whose money goes 
     claimOverage(work, [{ subscriptionId: world.subscriptionId, periodStart: 0 }]),
   );
   const lines = overage.map((line) => ({
-    invoiceId: newId('invoice'),
+    invoiceId: anyId('invoice'),
     ledgerAccountId: line.ledgerAccountId,
     units: line.units,
   }));

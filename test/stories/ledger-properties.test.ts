@@ -3,7 +3,6 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { sql } from 'kysely';
 import { catchUpAll } from '../../src/billing/catch-up.ts';
-import { newId } from '../../src/database/new-id.ts';
 import { runInEnvironment } from '../../src/database/work.ts';
 import { answerAlone } from '../../src/jobs/batcher.ts';
 import { Problem } from '../../src/kernel/problem.ts';
@@ -12,6 +11,7 @@ import { readBalances } from '../../src/usage/actions-balances.ts';
 import { consumeUsage } from '../../src/usage/actions-consume.ts';
 import { claimOverage, expireCredits, grantCredits, settleUsage } from '../../src/usage/actions-ledger.ts';
 import { recordUsage } from '../../src/usage/actions-record.ts';
+import { anyId } from '../support/any-id.ts';
 import { applied } from '../support/applied.ts';
 import { insertFixture } from '../support/fixtures.ts';
 import { startTestApp } from '../support/harness.ts';
@@ -31,7 +31,7 @@ async function insertSecondPrice({ usagePriceId }: World): Promise<string> {
     .selectAll()
     .where('id', '=', usagePriceId)
     .executeTakeFirstOrThrow();
-  const id = newId('price');
+  const id = anyId('price');
   await app.owner
     .insertInto('prices')
     .values({ ...price, id, slug: 'second', isDefault: false })
@@ -96,7 +96,7 @@ async function newRun() {
   const seconds = await Promise.all(worlds.map(insertSecondPrice));
   const oracle = new Oracle();
   oracle.now = start;
-  const prefix = newId('event');
+  const prefix = anyId('event');
   const worldOf = (index: number): World => {
     const world = worlds[index];
     assert(world);
@@ -169,7 +169,7 @@ async function newRun() {
         const told = claimed.map(({ priceId, units }) => ({ account: subscriptionId, price: priceId, units }));
         const byPrice = (a: { price: string }, b: { price: string }) => (a.price < b.price ? -1 : 1);
         assert.deepEqual(told.sort(byPrice), expected.sort(byPrice));
-        const invoiceId = newId('invoice');
+        const invoiceId = anyId('invoice');
         for (let told = 0; told < given.pays; told++) {
           await app.inEnvironment((work) => settleUsage(work, billedBy(invoiceId, claimed)));
           oracle.settle(invoiceId, expected);

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sql } from 'kysely';
-import { newId } from '../../src/database/new-id.ts';
 import { claimOverage, expireCredits, grantCredits, settleUsage } from '../../src/usage/actions-ledger.ts';
+import { anyId } from '../support/any-id.ts';
 import { applied } from '../support/applied.ts';
 import { insertFixture } from '../support/fixtures.ts';
 import { startTestApp } from '../support/harness.ts';
@@ -27,7 +27,7 @@ function grant(
   amount: bigint,
   {
     expiresAt = null,
-    sourceId = newId('event'),
+    sourceId = anyId('event'),
     source = 'manual_adjustment',
     priority = 100,
   }: Partial<{
@@ -55,7 +55,7 @@ const claim = (world: World) =>
   app.inEnvironment((work) => claimOverage(work, [{ subscriptionId: world.subscriptionId, periodStart: 0 }]));
 
 /** Bills what is due and pays for it. Answers the units. */
-async function billAndPay(world: World, invoiceId = newId('invoice')): Promise<bigint[]> {
+async function billAndPay(world: World, invoiceId = anyId('invoice')): Promise<bigint[]> {
   const claimed = await claim(world);
   await app.inEnvironment((work) => settleUsage(work, billedBy(invoiceId, claimed)));
   return claimed.map(({ units }) => units);
@@ -247,7 +247,7 @@ test('two prices of one meter are two lines of one invoice, settled on one accou
     .selectAll()
     .where('id', '=', world.usagePriceId)
     .executeTakeFirstOrThrow();
-  const otherPriceId = newId('price');
+  const otherPriceId = anyId('price');
   const other = { ...price, id: otherPriceId, slug: 'other', isDefault: false };
   await app.owner.insertInto('prices').values(other).execute();
   await grant(world, 10n);
@@ -347,7 +347,7 @@ test('an entry names credits of its account, each once and with an amount above 
     sql`
       insert into ledger_entries (environment_id, id, pricing_model_id, ledger_transaction_id, ledger_account_id, debit_side,
              credit_side, amount, available_after, created_at, applied_credit_ids, applied_amounts, billing_period_id)
-      select environment_id, ${newId('ledgerEntry')}, pricing_model_id, ledger_transaction_id, ledger_account_id, debit_side,
+      select environment_id, ${anyId('ledgerEntry')}, pricing_model_id, ledger_transaction_id, ledger_account_id, debit_side,
              credit_side, amount, available_after, created_at, ${ids}::text[], ${amounts}::numeric[], ${period} from ledger_entries
        where pricing_model_id = ${world.pricingModelId} and credit_side = ${side}`
       .execute(app.owner)

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { newId } from '../../src/database/new-id.ts';
 import { runInEnvironment } from '../../src/database/work.ts';
 import { problemOf } from '../../src/http/server.ts';
 import { voidInvoice } from '../../src/invoicing/actions.ts';
@@ -8,6 +7,7 @@ import { requestCharges } from '../../src/payments/actions-charge.ts';
 import { applyChargeOutcomes, assumedSuccess } from '../../src/payments/actions-settle.ts';
 import type { ChargeOutcome } from '../../src/payments/processor.ts';
 import { takePaymentsToCheck } from '../../src/payments/store.ts';
+import { anyId } from '../support/any-id.ts';
 import {
   askForCharge,
   charge,
@@ -192,7 +192,7 @@ test('the database itself refuses a second payment under way, as the same 409', 
   const { payer, invoice } = await billed('pm_card_processing');
   const { payment } = await charge(app, invoice, payer.paymentMethodId);
   const row = await app.owner.selectFrom('payments').selectAll().where('id', '=', payment.id).executeTakeFirstOrThrow();
-  const second = app.owner.insertInto('payments').values({ ...row, id: newId('payment') });
+  const second = app.owner.insertInto('payments').values({ ...row, id: anyId('payment') });
   const error = await second.execute().then(
     () => null,
     (reason: unknown) => problemOf(reason),

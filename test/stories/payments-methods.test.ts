@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { newId } from '../../src/database/new-id.ts';
 import { instant } from '../../src/kernel/calendar.ts';
 import { defaultPaymentMethod, listPaymentMethodsOfCustomer } from '../../src/payments/actions.ts';
+import { anyId } from '../support/any-id.ts';
 import { insertFixture } from '../support/fixtures.ts';
 import { type Body, startTestApp } from '../support/harness.ts';
 import { eventTypes } from '../support/shop.ts';
@@ -43,7 +43,7 @@ test('billing details are the ones that were sent', async () => {
 
 test('the customer can be named by its external id', async () => {
   const { customerId } = await insertFixture(app);
-  const externalId = newId('customer');
+  const externalId = anyId('customer');
   await app.owner.updateTable('customers').set({ externalId }).where('id', '=', customerId).execute();
   assert.equal((await attached({ customerExternalId: externalId, token: 'pm_card_visa' })).customerId, customerId);
 });

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { newId } from '../../src/database/new-id.ts';
 import type { UsageMeter } from '../../src/pricing/usage-meter.ts';
 import { textOfBalances, textOfCredits, toUsageMeterBalance } from '../../src/usage/actions-balances.ts';
 import { toCreditBalance } from '../../src/usage/usage-credit.ts';
+import { anyId } from '../support/any-id.ts';
 import { insertFixture } from '../support/fixtures.ts';
 import { startTestApp } from '../support/harness.ts';
 
@@ -51,7 +51,7 @@ async function insertSubscription(change: object): Promise<string> {
     .selectAll()
     .where('id', '=', world.subscriptionId)
     .executeTakeFirstOrThrow();
-  const id = newId('subscription');
+  const id = anyId('subscription');
   await app.owner
     .insertInto('subscriptions')
     .values({ ...first, id, exclusive: false, billingAnchor: JSON.stringify('anniversary'), ...change })
@@ -107,7 +107,7 @@ test("another customer's subscription is not found, and one external id in two p
 
 test('the text of balances is the JSON of what is told', () => {
   const meter: UsageMeter = {
-    ...{ id: newId('usageMeter'), createdAt: 1, updatedAt: 2, livemode: false, organizationId: app.id },
+    ...{ id: anyId('usageMeter'), createdAt: 1, updatedAt: 2, livemode: false, organizationId: app.id },
     ...{ pricingModelId: world.pricingModelId, slug: 'calls', aggregationType: 'sum' as const },
     ...{ recurring: false, proration: 'none' as const },
     ...{ name: 'Calls "per" day \u2028', lowBalanceThreshold: 2n ** 60n },
@@ -125,8 +125,8 @@ test('the text of balances is the JSON of what is told', () => {
 test('the text of credits is the JSON of what is told', () => {
   const amounts = [-5n, 0n, 10n ** 30n];
   const subjects = [
-    { id: newId('usageMeter'), slug: 'calls "per" day \u2028' },
-    { id: newId('creditPool'), slug: 'prepaid', unit: 'USD' },
+    { id: anyId('usageMeter'), slug: 'calls "per" day \u2028' },
+    { id: anyId('creditPool'), slug: 'prepaid', unit: 'USD' },
   ];
   const balances = subjects.flatMap((subject) => [
     toCreditBalance(subject),

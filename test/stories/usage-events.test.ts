@@ -3,8 +3,8 @@ import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
 import { createApp } from '../../src/app.ts';
 import { createDatabase, createPool } from '../../src/database/database.ts';
-import { newId } from '../../src/database/new-id.ts';
 import { createApiKey } from '../../src/organizations/actions.ts';
+import { anyId } from '../support/any-id.ts';
 import { testSchema } from '../support/databases.ts';
 import { insertFixture } from '../support/fixtures.ts';
 import { type Body, send as sendTo, startTestApp } from '../support/harness.ts';
@@ -143,7 +143,7 @@ test('an inactive price is found by its id and no more by its slug', async () =>
     .selectAll()
     .where('id', '=', world.usagePriceId)
     .executeTakeFirstOrThrow();
-  const priceId = newId('price');
+  const priceId = anyId('price');
   const old = { ...price, id: priceId, slug: 'old', active: false, isDefault: false };
   await app.owner.insertInto('prices').values(old).execute();
   await assertRefused({ priceSlug: 'old' }, 404, 'priceSlug');
@@ -156,7 +156,7 @@ test('a meter without a default price is refused', async () => {
     .selectAll()
     .where('id', '=', world.meterId)
     .executeTakeFirstOrThrow();
-  const bare = { ...meter, id: newId('usageMeter'), slug: 'bare' };
+  const bare = { ...meter, id: anyId('usageMeter'), slug: 'bare' };
   await app.owner.insertInto('usageMeters').values(bare).execute();
   const message = await assertRefused({ priceSlug: undefined, usageMeterSlug: 'bare' }, 400, 'usageMeterSlug');
   assert.match(message, /no default price/);
@@ -223,7 +223,7 @@ async function insertCustomer() {
     app.owner.updateTable('subscriptions').set(change).where('id', '=', id).execute();
   const subscribe = async (): Promise<string> => {
     const row = app.owner.selectFrom('subscriptions').selectAll().where('id', '=', own.subscriptionId);
-    const id = newId('subscription');
+    const id = anyId('subscription');
     const copy = { ...(await row.executeTakeFirstOrThrow()), id, billingAnchor: JSON.stringify('anniversary') };
     const next = { ...copy, status: 'active', canceledAt: null };
     await app.owner.insertInto('subscriptions').values(next).execute();
@@ -290,7 +290,7 @@ test('usage of a customer with no current subscription is refused, and so is tha
   // The subscription whose plan grants credits of the meter has it, of two.
   const feature = { environmentId: app.testEnvironmentId, pricingModelId, createdAt: now, updatedAt: now };
   const grant = { type: 'usage_credit_grant', usageMeterId: meterId, amount: 10n, renewalFrequency: 'once' };
-  const featureId = newId('feature');
+  const featureId = anyId('feature');
   await app.owner
     .insertInto('features')
     .values({ ...feature, ...grant, id: featureId, slug: 'credits', name: 'Credits', description: '', active: true })
@@ -300,7 +300,7 @@ test('usage of a customer with no current subscription is refused, and so is tha
     .values({
       ...feature,
       ...grant,
-      id: newId('subscriptionItemFeature'),
+      id: anyId('subscriptionItemFeature'),
       featureId,
       subscriptionId: first,
       subscriptionItemId: itemId,
@@ -434,7 +434,7 @@ test('the database refuses an event of no series, of another environment, and of
   const insert = (change: object) =>
     app.owner
       .insertInto('usageEvents')
-      .values({ ...stored, properties: '{}', id: newId('event'), transactionKey: randomUUID(), ...change })
+      .values({ ...stored, properties: '{}', id: anyId('event'), transactionKey: randomUUID(), ...change })
       .execute();
   for (const change of [{ seriesId: stored.seriesId + 1_000_000 }, { environmentId: app.liveEnvironmentId }]) {
     await assert.rejects(insert(change), { constraint: 'usage_events_series' });

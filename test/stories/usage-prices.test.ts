@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sql } from 'kysely';
-import { newId } from '../../src/database/new-id.ts';
+import { anyId } from '../support/any-id.ts';
 import { insertFixture } from '../support/fixtures.ts';
 import { type Body, startTestApp } from '../support/harness.ts';
 import { assertEventsAddUp, assertLedgerAddsUp } from '../support/ledger-invariants.ts';
@@ -121,7 +121,7 @@ test('each change of a price or a usage meter is a version of its pricing model 
         .executeTakeFirstOrThrow()
     ).catalogVersion;
   const untouched = await versionOf(other);
-  const id = newId('price');
+  const id = anyId('price');
   const versions = [await versionOf(world)];
   for (const change of [
     sql`insert into prices select (jsonb_populate_record(p, jsonb_build_object('id', ${id}::text, 'slug', 'copy', 'is_default', false))).*

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { newId } from '../../src/database/new-id.ts';
+import { anyId } from '../support/any-id.ts';
 import { insertFixture } from '../support/fixtures.ts';
 import { type Body, startTestApp } from '../support/harness.ts';
 import { pinnedKey } from '../support/pricing-models.ts';
@@ -20,7 +20,7 @@ const second = await app.owner
   .where('id', '=', subscriptionId)
   .executeTakeFirstOrThrow()
   .then(async (row) => {
-    const copy = { ...row, id: newId('subscription'), exclusive: false, billingAnchor: JSON.stringify('anniversary') };
+    const copy = { ...row, id: anyId('subscription'), exclusive: false, billingAnchor: JSON.stringify('anniversary') };
     await app.owner.insertInto('subscriptions').values(copy).execute();
     return copy.id;
   });

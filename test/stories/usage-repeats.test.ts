@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { newId } from '../../src/database/new-id.ts';
+import { anyId } from '../support/any-id.ts';
 import { insertFixture } from '../support/fixtures.ts';
 import { type Body, startTestApp } from '../support/harness.ts';
 import { assertEventsAddUp, assertLedgerAddsUp } from '../support/ledger-invariants.ts';
@@ -97,7 +97,7 @@ test("another subscription's transaction is refused with the index, and nothing 
     .selectAll()
     .where('id', '=', subscriptionId)
     .executeTakeFirstOrThrow();
-  const otherId = newId('subscription');
+  const otherId = anyId('subscription');
   const other = {
     ...first,
     id: otherId,
@@ -144,7 +144,7 @@ test('worked example D1: users 1, 2 and 1 again count 2, and the next period cou
     .selectAll()
     .where('id', '=', own.billingPeriodId)
     .executeTakeFirstOrThrow();
-  const next = { id: newId('billingPeriod'), startAt: own.periodEnd, endAt: own.periodEnd + 1000 };
+  const next = { id: anyId('billingPeriod'), startAt: own.periodEnd, endAt: own.periodEnd + 1000 };
   await app.owner
     .insertInto('billingPeriods')
     .values({ ...period, ...next })

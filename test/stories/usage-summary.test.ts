@@ -3,9 +3,9 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { sql } from 'kysely';
 import { mergeSumsOnce } from '../../src/analytics/actions.ts';
-import { newId } from '../../src/database/new-id.ts';
 import { chooseSeries } from '../../src/usage/store-read.ts';
 import { sumByCustomer } from '../../src/usage/store-summary.ts';
+import { anyId } from '../support/any-id.ts';
 import { insertFixture } from '../support/fixtures.ts';
 import { type Body, startTestApp } from '../support/harness.ts';
 import { pinnedKey } from '../support/pricing-models.ts';
@@ -50,7 +50,7 @@ async function insertCustomer(
   world: World,
   externalId: string,
 ): Promise<{ customerId: string; subscriptionId: string }> {
-  const [customerId, subscriptionId] = [newId('customer'), newId('subscription')];
+  const [customerId, subscriptionId] = [anyId('customer'), anyId('subscription')];
   const copy = async (table: 'customers' | 'subscriptions', id: string, change: object) =>
     sql`insert into ${sql.table(table)} select (jsonb_populate_record(t, ${JSON.stringify(change)}::jsonb)).* from ${sql.table(table)} t where t.id = ${id}`.execute(
       app.owner,

@@ -1,4 +1,4 @@
-import { newId } from '../../src/database/new-id.ts';
+import { anyId } from './any-id.ts';
 import type { Corruption } from './corruptions-money.ts';
 
 /** The price of the calls, in the database of everything that has happened once. */
@@ -19,7 +19,7 @@ const restate = `update ledger_entries e set available_after = booked
                      over (partition by ledger_account_id order by created_at, sequence) as booked from ledger_entries) b
  where b.id = e.id`;
 
-const waitingId = newId('ledgerAccount');
+const waitingId = anyId('ledgerAccount');
 
 /** Seven credits that wait on the customer of the users, which has a subscription. */
 const waitingCredits = (source: string) => [
@@ -29,17 +29,17 @@ const waitingCredits = (source: string) => [
      from ledger_accounts a join subscriptions s on s.id = a.subscription_id where a.used = 5`,
   `insert into usage_credits (environment_id, id, pricing_model_id, ledger_account_id, source, source_id, issued, granted_at, created_at,
           updated_at)
-   select environment_id, '${newId('usageCredit')}', pricing_model_id, id, '${source}', 'waiting', 7, created_at, created_at, created_at
+   select environment_id, '${anyId('usageCredit')}', pricing_model_id, id, '${source}', 'waiting', 7, created_at, created_at, created_at
      from ledger_accounts where id = '${waitingId}'`,
   `insert into ledger_entries (environment_id, id, pricing_model_id, ledger_transaction_id, ledger_account_id, debit_side, credit_side,
           amount, usage_credit_id, available_after, created_at)
-   select c.environment_id, '${newId('ledgerEntry')}', c.pricing_model_id, (select min(id) from ledger_transactions), c.ledger_account_id, 'granted',
+   select c.environment_id, '${anyId('ledgerEntry')}', c.pricing_model_id, (select min(id) from ledger_transactions), c.ledger_account_id, 'granted',
           'available', 7, c.id, 7, c.created_at
      from usage_credits c where c.ledger_account_id = '${waitingId}'`,
 ];
 
-const poolId = newId('creditPool');
-const poolAccountId = newId('ledgerAccount');
+const poolId = anyId('creditPool');
+const poolAccountId = anyId('ledgerAccount');
 
 /** A credit pool from which the customer of the users has 7 of 10 smallest units left. `paid` is what its usage cost. */
 const poolOfUsers = (paid: number, customer = 's.customer_id') => [
@@ -52,7 +52,7 @@ const poolOfUsers = (paid: number, customer = 's.customer_id') => [
      from ledger_accounts a join subscriptions s on s.id = a.subscription_id where a.used = 5`,
   `insert into usage_credits (environment_id, id, pricing_model_id, ledger_account_id, source, source_id, issued, applied, granted_at,
           created_at, updated_at)
-   select environment_id, '${newId('usageCredit')}', pricing_model_id, id, 'manual_adjustment', 'pool', 10, 3, created_at, created_at, created_at
+   select environment_id, '${anyId('usageCredit')}', pricing_model_id, id, 'manual_adjustment', 'pool', 10, 3, created_at, created_at, created_at
      from ledger_accounts where id = '${poolAccountId}'`,
   ...[
     ['granted', 'available', 10, 10],
@@ -61,7 +61,7 @@ const poolOfUsers = (paid: number, customer = 's.customer_id') => [
     ([from, to, moved, after]) => `
    insert into ledger_entries (environment_id, id, pricing_model_id, ledger_transaction_id, ledger_account_id, debit_side, credit_side,
           amount, usage_credit_id, applied_credit_ids, applied_amounts, available_after, created_at)
-   select c.environment_id, '${newId('ledgerEntry')}', c.pricing_model_id, (select min(id) from ledger_transactions), c.ledger_account_id,
+   select c.environment_id, '${anyId('ledgerEntry')}', c.pricing_model_id, (select min(id) from ledger_transactions), c.ledger_account_id,
           '${from}', '${to}', ${moved}, case '${from}' when 'granted' then c.id end, case '${to}' when 'used' then array[c.id] end,
           case '${to}' when 'used' then array[3::numeric] end, ${after}, c.created_at
      from usage_credits c where c.ledger_account_id = '${poolAccountId}'`,
@@ -73,7 +73,7 @@ const poolOfUsers = (paid: number, customer = 's.customer_id') => [
   `update ledger_entries set available_after = available_after + 1 where debit_side = 'granted' and amount = 10 and available_after = 5`,
   `insert into ledger_entries (environment_id, id, pricing_model_id, ledger_transaction_id, ledger_account_id, debit_side, credit_side,
           amount, price_id, credit_pool_id, pool_unit_cost, available_after, created_at)
-   select a.environment_id, '${newId('ledgerEntry')}', a.pricing_model_id, (select min(id) from ledger_transactions), a.id, 'pooled', 'used',
+   select a.environment_id, '${anyId('ledgerEntry')}', a.pricing_model_id, (select min(id) from ledger_transactions), a.id, 'pooled', 'used',
           1, ${userPrice}, '${poolId}', ${paid}, 6, a.created_at from ledger_accounts a where a.used = 5`,
 ];
 /** The same with a pool in dollars that draws at the price of a cent for so many units. Each of them costs 3 smallest units. */
@@ -134,7 +134,7 @@ export const ledgerCorruptions: readonly Corruption[] = [
       ...poolOfUsers(3),
       `insert into credit_pool_rates (environment_id, id, credit_pool_id, pricing_model_id, position, usage_meter_id, per, cost, created_at,
               updated_at)
-       select environment_id, '${newId('creditPoolRate')}', '${poolId}', 'gone', 0, usage_meter_id, 1, 1, created_at, created_at from ledger_accounts where used = 5`,
+       select environment_id, '${anyId('creditPoolRate')}', '${poolId}', 'gone', 0, usage_meter_id, 1, 1, created_at, created_at from ledger_accounts where used = 5`,
     ],
     breaks: ['creditPoolRatesAreOfTheirModel'],
   },
@@ -412,7 +412,7 @@ export const ledgerCorruptions: readonly Corruption[] = [
       "update ledger_transactions set type = 'usage_event_processed', source_id = '9000000000' where id = (select min(id) from ledger_transactions)",
       `insert into spend_limits (environment_id, id, pricing_model_id, customer_id, set_by, usage_meter_id, period, unit, amount, action,
               thresholds, booked_before, created_at, updated_at)
-       select a.environment_id, '${newId('spendLimit')}', a.pricing_model_id, s.customer_id, 'seller', '${poolId}', 'billing_period', 'units', 10,
+       select a.environment_id, '${anyId('spendLimit')}', a.pricing_model_id, s.customer_id, 'seller', '${poolId}', 'billing_period', 'units', 10,
               'notify', '{}', 0, a.created_at, a.created_at
          from ledger_accounts a join subscriptions s on s.environment_id = a.environment_id and s.id = a.subscription_id where a.used = 5`,
       `insert into spend_counters (environment_id, pricing_model_id, spend_limit_id, period_key)

@@ -1,5 +1,5 @@
-import { newId } from '../../src/database/new-id.ts';
 import type { FeatureType } from '../../src/pricing/feature.ts';
+import { anyId } from './any-id.ts';
 import { insertFixture } from './fixtures.ts';
 import type { Body, TestApp } from './harness.ts';
 
@@ -23,7 +23,7 @@ export async function insertFeature(
   values: FeatureValues,
   { environmentId = app.testEnvironmentId, now = Date.now() } = {},
 ): Promise<string> {
-  const id = newId('feature');
+  const id = anyId('feature');
   const stamps = { environmentId, createdAt: now, updatedAt: now };
   await app.owner
     .insertInto('features')
@@ -39,7 +39,7 @@ export async function insertLink(
   featureId: string,
   expiredAt: number | null = null,
 ): Promise<string> {
-  const id = newId('productFeature');
+  const id = anyId('productFeature');
   const stamps = { environmentId: app.testEnvironmentId, createdAt: Date.now(), updatedAt: Date.now() };
   await app.owner
     .insertInto('productFeatures')

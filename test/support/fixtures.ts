@@ -1,27 +1,27 @@
-import { newId } from '../../src/database/new-id.ts';
+import { anyId } from './any-id.ts';
 import type { TestApp } from './harness.ts';
 
 /** Rows written straight into the database, for tests of one slice that need its neighbours' records only. */
 export async function insertFixture(app: TestApp, { environmentId = app.testEnvironmentId, now = Date.now() } = {}) {
   const db = app.owner;
   const stamps = { environmentId, createdAt: now, updatedAt: now };
-  const pricingModelId = newId('pricingModel');
+  const pricingModelId = anyId('pricingModel');
   await db
     .insertInto('pricingModels')
     .values({ ...stamps, id: pricingModelId, name: 'Fixture', isDefault: false })
     .execute();
   const model = { ...stamps, pricingModelId };
-  const productId = newId('product');
+  const productId = anyId('product');
   await db
     .insertInto('products')
     .values({ ...model, id: productId, slug: 'pro', name: 'Pro', isDefault: false, active: true })
     .execute();
-  const meterId = newId('usageMeter');
+  const meterId = anyId('usageMeter');
   await db
     .insertInto('usageMeters')
     .values({ ...model, id: meterId, name: 'API calls', slug: 'api-calls', aggregationType: 'sum' })
     .execute();
-  const distinctMeterId = newId('usageMeter');
+  const distinctMeterId = anyId('usageMeter');
   const distinct = {
     ...model,
     id: distinctMeterId,
@@ -30,15 +30,15 @@ export async function insertFixture(app: TestApp, { environmentId = app.testEnvi
     aggregationType: 'count_distinct_properties',
   };
   await db.insertInto('usageMeters').values(distinct).execute();
-  const resourceId = newId('resource');
+  const resourceId = anyId('resource');
   await db
     .insertInto('resources')
     .values({ ...model, id: resourceId, slug: 'seat', name: 'Seat', active: true })
     .execute();
   const price = { ...model, currency: 'USD', isDefault: true, active: true, intervalUnit: 'month', intervalCount: 1 };
-  const priceId = newId('price');
-  const usagePriceId = newId('price');
-  const distinctPriceId = newId('price');
+  const priceId = anyId('price');
+  const usagePriceId = anyId('price');
+  const distinctPriceId = anyId('price');
   await db
     .insertInto('prices')
     .values({
@@ -61,7 +61,7 @@ export async function insertFixture(app: TestApp, { environmentId = app.testEnvi
     .insertInto('prices')
     .values({ ...usage, id: distinctPriceId, usageMeterId: distinctMeterId, slug: 'user-overage' })
     .execute();
-  const customerId = newId('customer');
+  const customerId = anyId('customer');
   const customer = {
     ...model,
     id: customerId,
@@ -71,7 +71,7 @@ export async function insertFixture(app: TestApp, { environmentId = app.testEnvi
     invoiceNumberBase: customerId.slice(-7),
   };
   await db.insertInto('customers').values(customer).execute();
-  const subscriptionId = newId('subscription');
+  const subscriptionId = anyId('subscription');
   const monthMs = 30 * 86_400_000;
   await db
     .insertInto('subscriptions')
@@ -96,7 +96,7 @@ export async function insertFixture(app: TestApp, { environmentId = app.testEnvi
       currentBillingPeriodEnd: now + monthMs,
     })
     .execute();
-  const billingPeriodId = newId('billingPeriod');
+  const billingPeriodId = anyId('billingPeriod');
   const period = {
     ...model,
     id: billingPeriodId,
@@ -107,7 +107,7 @@ export async function insertFixture(app: TestApp, { environmentId = app.testEnvi
     trialPeriod: false,
   };
   await db.insertInto('billingPeriods').values(period).execute();
-  const itemId = newId('subscriptionItem');
+  const itemId = anyId('subscriptionItem');
   const item = {
     ...model,
     id: itemId,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { sql } from 'kysely';
-import { newId } from '../../src/database/new-id.ts';
 import { shortId, transactionKeyOf } from '../../src/usage/store.ts';
+import { anyId } from './any-id.ts';
 import { insertFixture } from './fixtures.ts';
 import type { TestApp } from './harness.ts';
 import { insertAround, insertRedemption } from './healthy-records.ts';
@@ -50,7 +50,7 @@ async function insertSubscriptionHistory({ app, model, ...fixture }: Data): Prom
     .insertInto('billingPeriods')
     .values({
       ...model,
-      id: newId('billingPeriod'),
+      id: anyId('billingPeriod'),
       subscriptionId,
       startAt: periodEnd,
       endAt: periodEnd + 30 * dayMs,
@@ -62,7 +62,7 @@ async function insertSubscriptionHistory({ app, model, ...fixture }: Data): Prom
     .insertInto('subscriptions')
     .values({
       ...model,
-      id: newId('subscription'),
+      id: anyId('subscription'),
       customerId,
       priceId,
       name: 'Free',
@@ -83,8 +83,8 @@ async function insertSubscriptionHistory({ app, model, ...fixture }: Data): Prom
   await app.owner
     .insertInto('resourceClaims')
     .values([
-      { ...claim, id: newId('resourceClaim'), releasedAt: claim.claimedAt, releaseReason: 'released' },
-      { ...claim, id: newId('resourceClaim'), releasedAt: null, releaseReason: null },
+      { ...claim, id: anyId('resourceClaim'), releasedAt: claim.claimedAt, releaseReason: 'released' },
+      { ...claim, id: anyId('resourceClaim'), releasedAt: null, releaseReason: null },
     ])
     .execute();
 }
@@ -109,7 +109,7 @@ async function insertUsage({ app, model, ...fixture }: Data, accounts: Accounts)
     environmentId,
     createdAt,
     usageDate,
-    id: shortId(newId('usageEvent')),
+    id: shortId(anyId('usageEvent')),
     seriesId: of.id,
     booking,
     transactionKey: transactionKeyOf(environmentId, { usageMeterId: of.usageMeterId, transactionId }),
@@ -169,7 +169,7 @@ async function insertEntries(
   const { updatedAt: _, ...stamps } = model;
   const rows = entries.map(([debitSide, creditSide, amount, availableAfter, about = {}]) => ({
     ...stamps,
-    id: newId('ledgerEntry'),
+    id: anyId('ledgerEntry'),
     ledgerTransactionId,
     ledgerAccountId,
     debitSide,
@@ -195,7 +195,7 @@ async function insertCreditsAndUse({ app, model, ...fixture }: Data): Promise<Ac
   const { environmentId, createdAt } = model;
   const accounts = await insertAccounts({ app, model, ...fixture });
   const { callsId, usersId } = accounts;
-  const ledgerTransactionId = newId('ledgerTransaction');
+  const ledgerTransactionId = anyId('ledgerTransaction');
   const { updatedAt: _, ...stamps } = model;
   await app.owner
     .insertInto('ledgerTransactions')
@@ -207,7 +207,7 @@ async function insertCreditsAndUse({ app, model, ...fixture }: Data): Promise<Ac
       occurredAt: createdAt,
     })
     .execute();
-  const [creditId, takenId, endingId] = [newId('usageCredit'), newId('usageCredit'), newId('usageCredit')];
+  const [creditId, takenId, endingId] = [anyId('usageCredit'), anyId('usageCredit'), anyId('usageCredit')];
   const credit = { ...model, ledgerAccountId: callsId, source: 'admin', grantedAt: createdAt };
   const ending = { ...credit, ledgerAccountId: usersId, expiresAt: createdAt + dayMs };
   await app.owner
@@ -245,7 +245,7 @@ async function insertCreditsAndUse({ app, model, ...fixture }: Data): Promise<Ac
 /** The accounts of both meters as all of it leaves them, and the holds on that of the calls. */
 async function insertAccounts({ app, model, ...fixture }: Data): Promise<Accounts> {
   const { subscriptionId, meterId, distinctMeterId, usagePriceId } = fixture;
-  const [callsId, usersId] = [newId('ledgerAccount'), newId('ledgerAccount')];
+  const [callsId, usersId] = [anyId('ledgerAccount'), anyId('ledgerAccount')];
   const account = { ...model, subscriptionId, subscriptionRevision: 0 };
   const calls = {
     granted: 120n,
@@ -269,8 +269,8 @@ async function insertAccounts({ app, model, ...fixture }: Data): Promise<Account
   await app.owner
     .insertInto('usageHolds')
     .values([
-      { ...hold, id: newId('usageHold'), amount: 15, status: 'open' },
-      { ...hold, id: newId('usageHold'), amount: 80, status: 'settled', settledAmount: 70 },
+      { ...hold, id: anyId('usageHold'), amount: 15, status: 'open' },
+      { ...hold, id: anyId('usageHold'), amount: 80, status: 'settled', settledAmount: 70 },
     ])
     .execute();
   await insertSpendLimit({ app, model, ...fixture });
@@ -279,7 +279,7 @@ async function insertAccounts({ app, model, ...fixture }: Data): Promise<Account
 
 /** A limit that was set after all of the usage, and its counter. */
 async function insertSpendLimit({ app, model, ...fixture }: Data): Promise<void> {
-  const spendLimitId = newId('spendLimit');
+  const spendLimitId = anyId('spendLimit');
   const limit = { ...model, customerId: fixture.customerId, setBy: 'seller', period: 'billing_period', unit: 'units' };
   await app.owner
     .insertInto('spendLimits')
@@ -311,7 +311,7 @@ async function insertMoney({ app, model, ...fixture }: Data, ledgerAccountId: st
   const { customerId, subscriptionId, billingPeriodId, priceId, usagePriceId, itemId } = fixture;
   const ofSubscription = { ...model, customerId, subscriptionId, currency: 'USD' };
   const invoice = { ...ofSubscription, type: 'subscription', invoiceDate: model.createdAt };
-  const invoiceId = newId('invoice');
+  const invoiceId = anyId('invoice');
   await app.owner
     .insertInto('invoices')
     .values([
@@ -337,7 +337,7 @@ async function insertMoney({ app, model, ...fixture }: Data, ledgerAccountId: st
       },
       {
         ...invoice,
-        id: newId('invoice'),
+        id: anyId('invoice'),
         billingPeriodId: null,
         reason: 'adjustment',
         status: 'paid',
@@ -368,7 +368,7 @@ async function insertMoney({ app, model, ...fixture }: Data, ledgerAccountId: st
     })
     .execute();
   const line = { ...model, invoiceId, quantity: 1 };
-  const creditedLineId = newId('invoiceLineItem');
+  const creditedLineId = anyId('invoiceLineItem');
   await app.owner
     .insertInto('invoiceLineItems')
     .values([
@@ -390,7 +390,7 @@ async function insertMoney({ app, model, ...fixture }: Data, ledgerAccountId: st
       },
       {
         ...line,
-        id: newId('invoiceLineItem'),
+        id: anyId('invoiceLineItem'),
         type: 'usage',
         price: 25n,
         amount: 25n,
@@ -407,7 +407,7 @@ async function insertMoney({ app, model, ...fixture }: Data, ledgerAccountId: st
     .insertInto('purchases')
     .values({
       ...model,
-      id: newId('purchase'),
+      id: anyId('purchase'),
       customerId,
       subscriptionId,
       priceId,
@@ -426,7 +426,7 @@ async function insertMoney({ app, model, ...fixture }: Data, ledgerAccountId: st
       purchaseDate: model.createdAt,
     })
     .execute();
-  const paymentId = newId('payment');
+  const paymentId = anyId('payment');
   const payment = {
     ...ofSubscription,
     invoiceId,
@@ -441,7 +441,7 @@ async function insertMoney({ app, model, ...fixture }: Data, ledgerAccountId: st
   const refunded = { refundedAmount: 1000n, refundingAmount: 500n };
   await app.owner
     .insertInto('payments')
-    .values({ ...payment, id: newId('payment'), status: 'failed' })
+    .values({ ...payment, id: anyId('payment'), status: 'failed' })
     .execute();
   await app.owner
     .insertInto('payments')
@@ -456,9 +456,9 @@ async function insertMoney({ app, model, ...fixture }: Data, ledgerAccountId: st
   await app.owner
     .insertInto('refunds')
     .values([
-      { ...refund, id: newId('refund'), creditNoteId: settledNoteId, amount: 1000n, status: 'succeeded' },
-      { ...refund, id: newId('refund'), creditNoteId, amount: 500n, status: 'pending' },
-      { ...refund, id: newId('refund'), amount: 25n, status: 'failed' },
+      { ...refund, id: anyId('refund'), creditNoteId: settledNoteId, amount: 1000n, status: 'succeeded' },
+      { ...refund, id: anyId('refund'), creditNoteId, amount: 500n, status: 'pending' },
+      { ...refund, id: anyId('refund'), amount: 25n, status: 'failed' },
     ])
     .execute();
 }
@@ -478,7 +478,7 @@ interface Credited {
  */
 async function insertCreditNotes(data: Credited): Promise<[string, string]> {
   const { app, model, customerId, invoiceId, paymentId, creditedLineId: invoiceLineItemId } = data;
-  const [id, settledId] = [newId('creditNote'), newId('creditNote')];
+  const [id, settledId] = [anyId('creditNote'), anyId('creditNote')];
   const [ofNote, ofSettled] = [
     { ...model, discountAmount: 82n, taxAmount: 45n },
     { ...model, discountAmount: 165n, taxAmount: 91n },
@@ -501,11 +501,11 @@ async function insertCreditNotes(data: Credited): Promise<[string, string]> {
     .insertInto('creditNoteLines')
     .values([
       {
-        ...{ ...ofSettled, id: newId('creditNoteLine'), creditNoteId: settledId, invoiceLineItemId, amount: 1165n },
+        ...{ ...ofSettled, id: anyId('creditNoteLine'), creditNoteId: settledId, invoiceLineItemId, amount: 1165n },
         ...{ amountBefore: 0n, discountBefore: 0n, taxBefore: 0n },
       },
       {
-        ...{ ...ofNote, id: newId('creditNoteLine'), creditNoteId: id, invoiceLineItemId, amount: 582n },
+        ...{ ...ofNote, id: anyId('creditNoteLine'), creditNoteId: id, invoiceLineItemId, amount: 582n },
         ...{ amountBefore: 1165n, discountBefore: 165n, taxBefore: 91n },
       },
     ])
@@ -518,7 +518,7 @@ async function insertItem({ app, model, customerId }: Pick<Credited, 'app' | 'mo
   const line = { description: 'Set-up', quantity: 1, price: 500n, taxable: true, explanation: '{}' };
   await app.owner
     .insertInto('invoiceItems')
-    .values({ ...model, ...line, id: newId('invoiceItem'), customerId })
+    .values({ ...model, ...line, id: anyId('invoiceItem'), customerId })
     .execute();
 }
 
@@ -528,7 +528,7 @@ async function insertBalance({
   model,
   customerId,
 }: Pick<Credited, 'app' | 'model' | 'customerId'>): Promise<void> {
-  const customerBalanceId = newId('customerBalance');
+  const customerBalanceId = anyId('customerBalance');
   await app.owner
     .insertInto('customerBalances')
     .values({ ...model, id: customerBalanceId, customerId, currency: 'USD', credited: 100n })
@@ -537,6 +537,6 @@ async function insertBalance({
   const entry = { customerId, customerBalanceId, source: 'manual', amount: 100n, balanceAfter: 100n };
   await app.owner
     .insertInto('customerBalanceEntries')
-    .values({ ...ofEntry, id: newId('customerBalanceEntry'), ...entry })
+    .values({ ...ofEntry, id: anyId('customerBalanceEntry'), ...entry })
     .execute();
 }

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
-import { newId } from '../../src/database/new-id.ts';
 import { formatId } from '../../src/kernel/id.ts';
+import { anyId } from './any-id.ts';
 import type { insertFixture } from './fixtures.ts';
 import type { TestApp } from './harness.ts';
 
@@ -25,7 +25,7 @@ export async function insertAround(app: TestApp, model: Model, fixture: Fixture)
 /** One seat, which a feature of the subscription grants. */
 async function insertSeats(app: TestApp, model: Model, { subscriptionId, resourceId, itemId }: Fixture): Promise<void> {
   const seat = { type: 'resource', resourceId, amount: 1n };
-  const featureId = newId('feature');
+  const featureId = anyId('feature');
   await app.owner
     .insertInto('features')
     .values({ ...model, ...seat, id: featureId, slug: 'seats', name: 'Seats', description: '', active: true })
@@ -35,7 +35,7 @@ async function insertSeats(app: TestApp, model: Model, { subscriptionId, resourc
     .values({
       ...model,
       ...seat,
-      id: newId('subscriptionItemFeature'),
+      id: anyId('subscriptionItemFeature'),
       subscriptionId,
       subscriptionItemId: itemId,
       featureId,
@@ -48,7 +48,7 @@ async function insertSeats(app: TestApp, model: Model, { subscriptionId, resourc
 async function insertTold(app: TestApp, model: Model, { subscriptionId, customerId }: Fixture): Promise<void> {
   const { updatedAt: _, ...stamps } = model;
   const now = Date.now();
-  const webhookId = newId('webhook');
+  const webhookId = anyId('webhook');
   await app.owner
     .insertInto('webhooks')
     .values({
@@ -62,14 +62,14 @@ async function insertTold(app: TestApp, model: Model, { subscriptionId, customer
     })
     .execute();
   const type = 'subscription.created';
-  const eventId = newId('event');
+  const eventId = anyId('event');
   const payload = { id: subscriptionId, object: 'subscription', type, eventId, occurredAt: model.createdAt };
   const about = { type, object: 'subscription', objectId: subscriptionId };
   await app.owner
     .insertInto('events')
     .values({ ...stamps, ...about, id: eventId, payload: JSON.stringify(payload), occurredAt: model.createdAt })
     .execute();
-  const ended = { type: 'subscription.canceled', eventId: newId('event') };
+  const ended = { type: 'subscription.canceled', eventId: anyId('event') };
   const customer = { id: customerId, externalId: customerId };
   await sql`update environments set mail = mail || '{"enabled": true}' where id = ${model.environmentId}`.execute(
     app.owner,
@@ -100,7 +100,7 @@ async function insertMoneyTold(app: TestApp): Promise<void> {
      where told.type <> 'invoice.paid' or i.status in ('paid', 'partially_refunded', 'refunded')
     union all select 'refund.created', payment_id, id from refunds`.execute(app.owner);
   for (const { type, id, cause } of rows) {
-    const [eventId, object] = [newId('event'), type.startsWith('invoice') ? 'invoice' : 'payment'];
+    const [eventId, object] = [anyId('event'), type.startsWith('invoice') ? 'invoice' : 'payment'];
     const about = JSON.stringify({ id, type, eventId, object });
     await sql`
       insert into events (environment_id, id, pricing_model_id, type, object, object_id, payload, occurred_at, created_at, cause)
@@ -112,7 +112,7 @@ async function insertMoneyTold(app: TestApp): Promise<void> {
 
 /** A checkout session that sold the subscription. */
 async function insertCheckout(app: TestApp, model: Model, { customerId, priceId }: Fixture): Promise<void> {
-  const sessionId = newId('checkoutSession');
+  const sessionId = anyId('checkoutSession');
   await app.owner
     .insertInto('checkoutSessions')
     .values({
@@ -169,7 +169,7 @@ async function insertChange(app: TestApp, model: Model, { subscriptionId, itemId
     .insertInto('subscriptionAdjustments')
     .values({
       ...model,
-      id: newId('subscriptionAdjustment'),
+      id: anyId('subscriptionAdjustment'),
       subscriptionId,
       status: 'applied',
       effectiveAt: model.createdAt,
@@ -183,7 +183,7 @@ async function insertChange(app: TestApp, model: Model, { subscriptionId, itemId
     .insertInto('subscriptionItemVersions')
     .values({
       ...version,
-      id: newId('subscriptionItemVersion'),
+      id: anyId('subscriptionItemVersion'),
       startAt: model.createdAt - 1000,
       endAt: model.createdAt,
     })
@@ -204,7 +204,7 @@ export async function insertRedemption(
     amount: 500n,
     duration: 'forever',
   };
-  const [discountId, redemptionId] = [newId('discount'), newId('discountRedemption')];
+  const [discountId, redemptionId] = [anyId('discount'), anyId('discountRedemption')];
   await app.owner
     .insertInto('discounts')
     .values({ ...discount, id: discountId, active: true })

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
-import { newId } from '../../src/database/new-id.ts';
 import type { Work } from '../../src/database/work.ts';
 import { createInvoices } from '../../src/invoicing/actions.ts';
 import type { InvoiceDiscount } from '../../src/invoicing/invoice.ts';
 import { itemLine, type NewLine } from '../../src/invoicing/invoice-line-item.ts';
 import type { NewInvoice } from '../../src/invoicing/new-invoice.ts';
 import type { InvoiceRow } from '../../src/invoicing/store.ts';
+import { anyId } from './any-id.ts';
 import type { TestApp } from './harness.ts';
 
 /** Who is billed. */
@@ -56,7 +56,7 @@ export async function insertRedemption(
     readonly position?: number;
   },
 ): Promise<InvoiceDiscount> {
-  const [discountId, redemptionId] = [newId('discount'), newId('discountRedemption')];
+  const [discountId, redemptionId] = [anyId('discount'), anyId('discountRedemption')];
   const code = discountId.slice(-12).toUpperCase();
   const { position = 1, ...ofDiscount } = terms;
   const discount = {
@@ -84,7 +84,7 @@ export async function newLedgerAccount(
   app: TestApp,
   fixture: { pricingModelId: string; subscriptionId: string; meterId: string },
 ): Promise<string> {
-  const id = newId('ledgerAccount');
+  const id = anyId('ledgerAccount');
   await app.owner
     .insertInto('ledgerAccounts')
     .values({

@@ -1,5 +1,5 @@
-import { newId } from '../../src/database/new-id.ts';
 import { expireCredits, grantCredits } from '../../src/usage/actions-ledger.ts';
+import { anyId } from './any-id.ts';
 import { insertFixture } from './fixtures.ts';
 import type { Body, TestApp } from './harness.ts';
 
@@ -24,7 +24,7 @@ export async function ledgerWorlds(app: TestApp) {
         await app.setClock(clock);
       },
       async grant(amount: bigint, endsAt: number | null = null): Promise<string> {
-        const sourceId = newId('usageCredit');
+        const sourceId = anyId('usageCredit');
         const expiresAt = endsAt === null ? null : at(endsAt);
         const shared = { subscriptionId, pricingModelId, featureId: null, billingPeriodId: null };
         await app.inEnvironment((work) =>

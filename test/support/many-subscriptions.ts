@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import { newId } from '../../src/database/new-id.ts';
+import { anyId } from './any-id.ts';
 import { insertFixture } from './fixtures.ts';
 import type { TestApp } from './harness.ts';
 
@@ -21,7 +21,7 @@ export async function insertManySubscriptions(
     .insertInto('paymentMethods')
     .values({
       environmentId,
-      id: newId('paymentMethod'),
+      id: anyId('paymentMethod'),
       pricingModelId,
       customerId,
       type: 'card',

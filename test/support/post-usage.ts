@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { sql } from 'kysely';
-import { newId } from '../../src/database/new-id.ts';
 import type { Work } from '../../src/database/work.ts';
 import { type AccountKey, accountKeyText } from '../../src/usage/ledger.ts';
 import { openAccounts } from '../../src/usage/store-accounts.ts';
+import { anyId } from './any-id.ts';
 
 /** Usage of one price on an account that may have to be opened. */
 export interface Posting extends AccountKey {
@@ -14,7 +14,7 @@ export interface Posting extends AccountKey {
 
 /** Books usage without events, as the events of one request are booked. Answers the id of the ledger transaction. */
 export async function postUsage(work: Work, postings: readonly Posting[]): Promise<string> {
-  const transactionId = newId('ledgerTransaction');
+  const transactionId = anyId('ledgerTransaction');
   const ids = await openAccounts(work, postings);
   const accountOf = (posting: Posting) => {
     const id = ids.get(accountKeyText(posting));
@@ -30,7 +30,7 @@ export async function postUsage(work: Work, postings: readonly Posting[]): Promi
       (select array_agg(s.revision order by asked.position) from unnest(${column((each) => each.subscriptionId)}::text[])
          with ordinality as asked (id, position) join subscriptions s on s.id = asked.id),
       ${column((each) => each.priceId)}::text[], ${column((each) => each.billingPeriodId)}::text[], ${none}::bigint[],
-      ${column(() => newId('ledgerEntry'))}::text[], ${column((each) => each.units)}::numeric[], ${column(() => 0)}::numeric[],
+      ${column(() => anyId('ledgerEntry'))}::text[], ${column((each) => each.units)}::numeric[], ${column(() => 0)}::numeric[],
       ${column(() => 0)}::bigint[], ${usages.map(({ upTo }) => upTo)}::numeric[], ${usages.map(({ ofAccount }) => ofAccount)}::numeric[],
       ${none}::numeric[],
       ${column(() => 0)}::numeric[], ${column(() => 0)}::numeric[],

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
-import { newId } from '../../src/database/new-id.ts';
 import { findViolations } from '../../src/invariants/store-invariants.ts';
 import { ledgerInvariants } from '../../src/invariants/store-invariants-ledger.ts';
 import { spendingInvariants } from '../../src/invariants/store-invariants-spending.ts';
 import { usageInvariants } from '../../src/invariants/store-invariants-usage.ts';
 import { grantCredits } from '../../src/usage/actions-ledger.ts';
+import { anyId } from './any-id.ts';
 import { insertFixture } from './fixtures.ts';
 import type { Answer, Body, TestApp } from './harness.ts';
 
@@ -26,7 +26,7 @@ export async function insertSpender(app: TestApp, { credits = 0, now = Date.now(
           amount: BigInt(amount),
           expiresAt: null,
           source: 'admin',
-          sourceId: newId('usageCredit'),
+          sourceId: anyId('usageCredit'),
           ...change,
         },
       ]),
@@ -79,7 +79,7 @@ export async function insertSpender(app: TestApp, { credits = 0, now = Date.now(
         .selectAll()
         .where('id', '=', subscriptionId)
         .executeTakeFirstOrThrow();
-      const id = newId('subscription');
+      const id = anyId('subscription');
       await app.owner
         .insertInto('subscriptions')
         .values({ ...first, id, exclusive: false, billingAnchor: JSON.stringify('anniversary') })

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
-import { newId } from '../../src/database/new-id.ts';
 import { createApiKey, revokeApiKey } from '../../src/organizations/actions.ts';
+import { anyId } from './any-id.ts';
 import { type Body, startTestApp, type TestApp } from './harness.ts';
 import { type StripeServer, startStripeServer } from './stripe-server.ts';
 import { buildWorld, structure, type World, type WorldOptions } from './world.ts';
@@ -260,7 +260,7 @@ async function addOwn(app: TestApp, key: string, name: string, world: World) {
 
 /** Notes one more change of a discount, as that of a person. */
 async function changeAsPerson(app: TestApp, discountCode: string): Promise<string> {
-  const userId = newId('user');
+  const userId = anyId('user');
   await app.owner.transaction().execute(async (db) => {
     await sql`select set_config('tollkeeper.user_id', ${userId}, true)`.execute(db);
     await sql`update discounts set name = name || ' again' where code = ${discountCode}`.execute(db);

@@ -3,8 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'kysely';
 import type { Ids } from '../../examples/request-ids.ts';
 import { teamPlan } from '../../examples/requests.ts';
-import { newId } from '../../src/database/new-id.ts';
 import { runInEnvironment } from '../../src/database/work.ts';
+import { anyId } from './any-id.ts';
 import { buyNow } from './buying.ts';
 import type { Body, TestApp, TestOrganization } from './harness.ts';
 
@@ -209,7 +209,7 @@ async function insertEmail(
   const made = await runInEnvironment(database, { environmentId }, ({ db }) =>
     sql<{ id: string }>`
       insert into emails (environment_id, id, pricing_model_id, customer_id, event_id, template, status, created_at, updated_at)
-      select environment_id, ${newId('email')}, pricing_model_id, payload -> 'customer' ->> 'id', id, 'receipt', 'suppressed',
+      select environment_id, ${anyId('email')}, pricing_model_id, payload -> 'customer' ->> 'id', id, 'receipt', 'suppressed',
              created_at, created_at
         from events where type = 'payment.succeeded' and environment_id = ${environmentId} and payload -> 'customer' ->> 'id' = ${customerId}
          order by id limit 1

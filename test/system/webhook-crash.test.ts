@@ -3,7 +3,7 @@ import { after, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Kysely, sql } from 'kysely';
 import type { DB } from '../../src/database/database-types.ts';
-import { newId } from '../../src/database/new-id.ts';
+import { anyId } from '../support/any-id.ts';
 import { send } from '../support/harness.ts';
 import { Killable } from '../support/killable.ts';
 import { seededRandom } from '../support/seed.ts';
@@ -68,7 +68,7 @@ async function tellEvents(owner: Kysely<DB>): Promise<Told[]> {
   const told: Told[] = [];
   while (told.length < eventsInAll) {
     const events = Array.from({ length: eventsInACommit }, () => ({
-      eventId: newId('event'),
+      eventId: anyId('event'),
       objectId: `cust_${Math.floor(random() * objects)}`,
     }));
     await sql`
