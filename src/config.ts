@@ -134,7 +134,7 @@ export const settingNames: readonly string[] = Object.keys(Variables.shape);
 const ownPrefix = 'TOLLKEEPER_';
 const ownNames = settingNames.flatMap((name) => (name.startsWith(ownPrefix) ? name.slice(ownPrefix.length) : []));
 // Variables of the launcher and the tests, which a process may inherit.
-const otherVariables = /^TOLLKEEPER_(LAUNCHER|TEST_(CHROME|PICTURES|POSTGRES|QUEUE|SEED|SERVER))$/;
+const otherVariables = /^TOLLKEEPER_(LAUNCHER|TEST_(CHROME|CITUS|DATABASE|PICTURES|POSTGRES|QUEUE|SEED|SERVER))$/;
 
 /** Refuses variables that look like settings and are none: a misspelt limit would silently not hold. */
 function refuseUnknown(given: Readonly<Record<string, unknown>>): void {

@@ -3,6 +3,7 @@ import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import type { Config } from './config.ts';
+import { isPlacedHere } from './database/citus.ts';
 import { createDatabase, createPool, type Database, workerRole } from './database/database.ts';
 import { mayComeBack } from './database/database-problem.ts';
 import { type Login, listMissingMigrations, migrate } from './database/migrate.ts';
@@ -211,6 +212,7 @@ async function prepareDatabase(server: SchemaOfServer, access: Access, waiting: 
   return withOwner(
     { url, migrateUrl: null, schema },
     async (pool) => {
+      await isPlacedHere(pool, schema);
       await refuseForeign(pool, access);
       return [];
     },

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Config } from './config.ts';
 import type { Database } from './database/database.ts';
+import { constraintOf } from './database/database-problem.ts';
 import { createEncryption, keyBytes } from './jobs/encryption.ts';
 import { type Role, roleNames } from './kernel/permission.ts';
 import { type Output, print } from './main-admin.ts';
@@ -130,7 +131,7 @@ async function keepingAnOwner<Answer>(answered: Promise<Answer>): Promise<Answer
   try {
     return await answered;
   } catch (error) {
-    if ((error as { constraint?: string }).constraint !== 'memberships_keep_an_owner') throw error;
+    if (constraintOf(error) !== 'memberships_keep_an_owner') throw error;
     throw new Error('This is the last owner. Make somebody else an owner first.', { cause: error });
   }
 }

@@ -13,6 +13,7 @@ const pricing = () => import('./main-pricing.ts');
 const backups = () => import('./main-backup.ts');
 const archives = () => import('./main-archives.ts');
 const people = () => import('./main-people.ts');
+const placing = () => import('./main-placing.ts');
 const cells = () => import('./main-cells.ts');
 
 const config = () => readConfig(process.env);
@@ -181,6 +182,12 @@ cell
   .description('list the cells')
   .option(...json)
   .action(async (options) => (await cells()).showCells(config(), options));
+cell
+  .command('place <name>')
+  .description('bring the schema of this name to a node of its Citus cluster, or move it to another; safe to repeat')
+  .option('--node <host:port>', 'the node, as the cluster names it (default: the one that has it, or any)')
+  .option(...json)
+  .action(async (name, options) => (await placing()).placeCell(config(), name, options));
 const archived = program.command('archives').description('list and restore archives of usage events');
 archived
   .command('list')

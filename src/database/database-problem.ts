@@ -85,6 +85,12 @@ function outageOf(error: unknown): Outage | null {
   return outages[code] ?? (/^08\w{3}$/.test(code) ? unreachable : null);
 }
 
+/** The constraint that refuses a row, by the name that the migrations gave it; null for another error. Citus adds the number of a shard. */
+export function constraintOf(error: unknown): string | null {
+  const { constraint } = error as { constraint?: unknown };
+  return typeof constraint === 'string' ? constraint.replace(/_\d{6,}$/, '') : null;
+}
+
 /** The refusal for an outage of the database, or null when the error is something else. */
 export function problemOfOutage(error: unknown): Problem | null {
   const outage = outageOf(error);

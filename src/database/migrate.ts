@@ -3,6 +3,7 @@ import { runMigrations as runQueueMigrations } from 'graphile-worker';
 import { Kysely, PostgresDialect, sql } from 'kysely';
 import { type Migration, Migrator } from 'kysely/migration';
 import type pg from 'pg';
+import { isPlacedHere } from './citus.ts';
 import { queueSchemaOf, serviceRole, workerRole } from './database.ts';
 
 const migrationsDirectory = new URL('../../migrations/', import.meta.url);
@@ -33,6 +34,14 @@ export async function migrate(
     await refuseUnmigrated(ownerPool, schema);
     return [];
   }
+  if (await isPlacedHere(ownerPool, schema)) {
+    const missing = await listMissingMigrations(ownerPool);
+    if (missing === null || missing.length > 0)
+      throw new UnusableServer(
+        `The schema ${schema} is on a node of Citus, where this version cannot migrate it. docs/scaling.md tells how to update it.`,
+      );
+    return [];
+  }
   await createRoles(database);
   await createSchema(database, schema);
   const queueSchema = queueSchemaOf(schema);
@@ -52,6 +61,19 @@ export async function migrate(
     if (login !== null) await admit(transaction, login);
   });
   return (results ?? []).filter((result) => result.status === 'Success').map((result) => result.migrationName);
+}
+
+/** Makes the queue of an installation on a node of a cluster, which has none by the migrations. */
+export async function makeQueue(nodePool: pg.Pool, schema: string): Promise<void> {
+  const queueSchema = queueSchemaOf(schema);
+  // Citus has brought the types of the coordinator's queue alone. An interrupted call has left some tables.
+  await nodePool.query(`do $$ begin
+    if not exists (select from pg_policy where polrelid = to_regclass('${queueSchema}._private_jobs')) then
+      drop schema if exists ${queueSchema} cascade;
+    end if;
+  end $$`);
+  await runQueueMigrations({ pgPool: nodePool, schema: queueSchema });
+  await nodePool.query(openQueue(queueSchema));
 }
 
 /** The names of the migrations that this version contains, in order. */

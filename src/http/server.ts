@@ -3,7 +3,7 @@ import { maxHeaderSize, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { canStore } from '../database/database.ts';
-import { problemOfOutage } from '../database/database-problem.ts';
+import { constraintOf, problemOfOutage } from '../database/database-problem.ts';
 import type { PageShare } from '../database/page-share.ts';
 import { ordinaryLimits } from '../kernel/json-weight.ts';
 import { Problem, problemOfConstraint } from '../kernel/problem.ts';
@@ -171,7 +171,6 @@ function problemOfUnreadable(code: string | undefined, { requestMs }: Connection
 
 interface KnownError {
   code?: string;
-  constraint?: string;
   table?: string;
   detail?: string;
   statusCode?: number;
@@ -180,7 +179,7 @@ interface KnownError {
 /** The refusal for an error, or null when it is a bug. */
 export function problemOf(error: unknown, bodyLimit: number = ordinaryLimits.bytes): Problem | null {
   if (error instanceof Problem) return error;
-  const { code, constraint, table, detail, statusCode } = error as KnownError;
+  const { code, table, detail, statusCode } = error as KnownError;
   // The client closed the connection during the body. Fastify sets a status, which database connection errors do not
   // have.
   if (code === 'ECONNRESET' && statusCode === 400)
@@ -201,7 +200,7 @@ export function problemOf(error: unknown, bodyLimit: number = ordinaryLimits.byt
     case '23505':
     case '23P01':
     case '23514':
-      return problemOfKey(constraint ?? '');
+      return problemOfKey(constraintOf(error) ?? '');
     // The limit of a table (migrations/0018-row-limits.sql), which is the detail.
     case '54000':
       return new Problem('tooManyRecords', { records: (table ?? 'rows').replaceAll('_', ' '), limit: detail ?? '' });

@@ -18,4 +18,6 @@ export const advisoryLocks = {
   openPartition: 7007,
   /** The process that moves rows to and from archives. */
   archives: 7008,
+  /** The command that places the schema on a node of Citus. */
+  placing: 7009,
 } as const;

@@ -60,6 +60,11 @@ export async function insertCell(worker: Database, { name, address }: Cell, now:
   return (await listCells(worker)).some((cell) => cell.name === name && cell.address === address);
 }
 
+/** Stores the address of a cell that has moved. */
+export async function changeAddress(worker: Database, { name, address }: Cell): Promise<void> {
+  await sql`update cells set address = ${address} where name = ${name}`.execute(worker);
+}
+
 /** The cells besides the home cell, in the order of their names. */
 export async function listCells(worker: Database): Promise<Cell[]> {
   const { rows } = await sql<Cell>`select name, address from cells order by name`.execute(worker);

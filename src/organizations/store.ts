@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import type { Database } from '../database/database.ts';
+import { constraintOf } from '../database/database-problem.ts';
 import { selectPage } from '../database/select-page.ts';
 import type { Work } from '../database/work.ts';
 import type { Instant } from '../kernel/calendar.ts';
@@ -171,7 +172,7 @@ export async function insertApiKey(db: Database, key: NewApiKey, now: Instant): 
       .values({ ...key, permissions: [...key.permissions], createdAt: now, updatedAt: now })
       .execute();
   } catch (error) {
-    if ((error as { constraint?: string }).constraint !== 'api_keys_pricing_model_fk') throw error;
+    if (constraintOf(error) !== 'api_keys_pricing_model_fk') throw error;
     throw new Problem('pricingModelNotFound', { id: key.pricingModelId ?? '' });
   }
 }

@@ -76,7 +76,7 @@ export async function useInvitation(
          and (i.email is not null or ${hasNoMembers(sql`i.organization_id`)})
       returning i.organization_id, i.role)
     insert into people_memberships (organization_id, user_id, role, created_at, updated_at)
-      select organization_id, ${userId}, role, ${now}, ${now} from used
+      select organization_id, ${userId}, role, ${now}, ${now} from one_row, used
     on conflict (organization_id, user_id) do nothing
     returning true as is_member`.execute(db);
   return rows.length > 0;

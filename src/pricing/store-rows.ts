@@ -1,3 +1,4 @@
+import { constraintOf } from '../database/database-problem.ts';
 import type { Work } from '../database/work.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import { Problem } from '../kernel/problem.ts';
@@ -23,11 +24,6 @@ export function* statementsOf<Row extends object>(rows: readonly Row[]): Generat
 // Enough to recognize the request, short enough for one line.
 const maxSlugsNamed = 5;
 
-interface UniqueViolation {
-  readonly code?: unknown;
-  readonly constraint?: unknown;
-}
-
 /**
  * Runs a statement about these rows, and names the slug if a unique constraint refuses it: under row-level security
  * PostgreSQL does not report the value. Names the first few of several rows.
@@ -40,8 +36,8 @@ export async function namingTakenSlug<Answer>(
   try {
     return await statement;
   } catch (error) {
-    const { code, constraint } = error as UniqueViolation;
-    const isTaken = code === '23505' && typeof constraint === 'string' && constraint.endsWith('slug_unique');
+    const { code } = error as { readonly code?: unknown };
+    const isTaken = code === '23505' && constraintOf(error)?.endsWith('slug_unique');
     if (!isTaken) throw error;
     const slugs = rows.flatMap(({ slug }) => slug ?? []);
     const named = slugs.slice(0, maxSlugsNamed).join(', ');

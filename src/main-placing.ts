@@ -1,0 +1,220 @@
+import assert from 'node:assert/strict';
+import type pg from 'pg';
+import type { Config } from './config.ts';
+import {
+  alignSequences,
+  type ClusterNode,
+  countSessions,
+  defineOnNodes,
+  distribute,
+  findNode,
+  isCoordinator,
+  listNodes,
+  moveTo,
+  openOn,
+  prepareNodes,
+  takeBack,
+} from './database/citus.ts';
+import { createDatabase, createPool, defaultSchema } from './database/database.ts';
+import { listMissingMigrations, makeQueue } from './database/migrate.ts';
+import { advisoryLocks } from './jobs/advisory-locks.ts';
+import { type MovedJobs, moveJobs } from './jobs/moved-jobs.ts';
+import { type Output, print } from './main-admin.ts';
+import { connectWorker, openServer, type SchemaOfServer, schemaOf, withOwner } from './main-database.ts';
+import { changeAddress, listCells } from './organizations/store-cells.ts';
+
+interface PlaceOptions extends Output {
+  /** The node as the cluster names it: host and port. When absent, Citus chooses one for a new schema, and a placed one stays. */
+  readonly node?: string;
+}
+
+interface Placed {
+  readonly node: ClusterNode;
+  readonly jobs: MovedJobs;
+}
+
+/**
+ * Places the schema of a cell on a node of its Citus cluster, or moves it to another node while it is in use. Each step is safe to
+ * repeat, so an interrupted call is made again.
+ */
+export async function placeCell(config: Config, name: string, { node, ...output }: PlaceOptions): Promise<void> {
+  const home = await openServer(config, null, { creates: false });
+  try {
+    const isHome = name === home.schema;
+    const server = isHome ? home : await findSchema(home, name);
+    const placed = await withOwner(server, (pool) => place(pool, server, node));
+    const address = addressOf(server, placed.node);
+    if (!isHome) await withOwner(home, (pool) => changeAddress(createDatabase(pool), { name, address }));
+    const { moved, left } = placed.jobs;
+    print(output, { name, address, jobs: { moved, left } }, textOf(name, address, { isHome, left }));
+  } finally {
+    await home.stop();
+  }
+}
+
+function textOf(
+  name: string,
+  address: string,
+  { isHome, left }: { readonly isHome: boolean; readonly left: number },
+): string {
+  const { host } = new URL(address);
+  return [
+    `${name} is on ${host}.`,
+    ...(isHome
+      ? ['Set DATABASE_URL and TOLLKEEPER_MIGRATE_URL to this host and port, and start the service again.']
+      : []),
+    ...(left > 0
+      ? [`${left} jobs are still run at the former address. Run this command again once the service has left it.`]
+      : []),
+  ].join('\n');
+}
+
+async function withHome<Answer>(
+  home: SchemaOfServer,
+  act: (access: Awaited<ReturnType<typeof connectWorker>>) => Promise<Answer>,
+) {
+  const access = await connectWorker(home, { access: 'read' });
+  try {
+    return await act(access);
+  } finally {
+    await access.workerPool.end();
+  }
+}
+
+async function findSchema(home: SchemaOfServer, name: string): Promise<SchemaOfServer> {
+  const cell = await withHome(home, async ({ worker }) =>
+    (await listCells(worker)).find((known) => known.name === name),
+  );
+  if (cell === undefined) throw new Error(`There is no cell ${name}. List them with: tollkeeper cells list`);
+  return schemaOf(home, cell);
+}
+
+async function place(pool: pg.Pool, server: SchemaOfServer, wanted: string | undefined): Promise<Placed> {
+  if (server.schema === defaultSchema)
+    throw new Error(
+      `Citus does not distribute the schema ${defaultSchema}. Begin the installation with another DATABASE_SCHEMA.`,
+    );
+  const nodes = await listNodes(pool);
+  if (nodes.length === 0)
+    throw new Error(
+      'This database has no Citus. A schema is placed on a node of a Citus cluster alone: docs/scaling.md tells when.',
+    );
+  const coordinator = nodes.find(isCoordinator);
+  if (coordinator === undefined)
+    throw new Error(
+      "The cluster does not know its coordinator. Run there: select citus_set_coordinator_host('<host>', <port>)",
+    );
+  const target = wanted === undefined ? null : nodeOf(nodes, wanted);
+  const pools = new Map(nodes.map((node) => [node.group, openNode(server, node)]));
+  try {
+    return await placeFrom({ coordinator: poolOf(pools, coordinator), nodes, pools, schema: server.schema, target });
+  } finally {
+    for (const opened of pools.values()) await opened.end();
+  }
+}
+
+function nodeOf(nodes: readonly ClusterNode[], wanted: string): ClusterNode {
+  const node = nodes.find(({ host, port }) => wanted === `${host}:${port}`);
+  if (node !== undefined) return node;
+  throw new Error(
+    `--node: ${wanted} is none of the cluster. There are: ${nodes.map(({ host, port }) => `${host}:${port}`).join(', ')}`,
+  );
+}
+
+interface Placing {
+  readonly schema: string;
+  readonly nodes: readonly ClusterNode[];
+  readonly pools: ReadonlyMap<number, pg.Pool>;
+  readonly coordinator: pg.Pool;
+  readonly target: ClusterNode | null;
+}
+
+async function placeFrom(placing: Placing): Promise<Placed> {
+  const { schema, coordinator } = placing;
+  // Connections have the settings of a database from their start.
+  await prepareNodes(coordinator);
+  const client = await coordinator.connect();
+  try {
+    await client.query('select pg_advisory_lock($1, hashtext($2))', [advisoryLocks.placing, schema]);
+    const missing = await listMissingMigrations(coordinator);
+    if (missing === null || missing.length > 0)
+      throw new Error(`The schema ${schema} is not up to date. Run: tollkeeper migrate`);
+    const node = await bringTo(client, placing);
+    await alignSequences(client, schema);
+    await openOn(client, schema, node);
+    return { node, jobs: await bringJobs(placing, node) };
+  } finally {
+    client.release(true);
+  }
+}
+
+/** Brings the tables to a node, with all that they need there. Answers the node. */
+async function bringTo(
+  client: pg.PoolClient,
+  { schema, nodes, pools, coordinator, target }: Placing,
+): Promise<ClusterNode> {
+  const before = await findNode(coordinator, schema);
+  const leavesNothing = target !== null && isCoordinator(target);
+  if (before === null || leavesNothing) await refuseService(client);
+  if (leavesNothing) {
+    if (before !== null) await takeBack(client, schema);
+    return target;
+  }
+  if (before === null) await distribute(client, schema);
+  for (const node of nodes) if (!isCoordinator(node)) await makeQueue(poolOf(pools, node), schema);
+  await defineOnNodes(client, schema);
+  const node = await findNode(coordinator, schema);
+  assert(node, 'a distributed schema has its tables on a node');
+  if (target === null || target.group === node.group) return node;
+  await moveTo(client, schema, target);
+  return target;
+}
+
+async function refuseService(client: pg.PoolClient): Promise<void> {
+  const sessions = await countSessions(client);
+  if (sessions > 0)
+    throw new Error(
+      `A service has ${sessions} connections to this cluster. Stop it first: the tables are copied while nobody uses them.`,
+    );
+}
+
+/** The jobs of all other nodes. */
+async function bringJobs({ nodes, pools }: Placing, node: ClusterNode): Promise<MovedJobs> {
+  const sum = { moved: 0, left: 0 };
+  for (const former of nodes.filter(({ group }) => group !== node.group)) {
+    const { moved, left } = await moveJobs(poolOf(pools, former), poolOf(pools, node));
+    sum.moved += moved;
+    sum.left += left;
+  }
+  return sum;
+}
+
+function poolOf(pools: ReadonlyMap<number, pg.Pool>, { group }: ClusterNode): pg.Pool {
+  const pool = pools.get(group);
+  assert(pool, 'each node has a pool');
+  return pool;
+}
+
+/** Connections of the owner to a node. Its database has the name and the logins that the coordinator's has. */
+function openNode({ url, migrateUrl, schema }: SchemaOfServer, node: ClusterNode): pg.Pool {
+  const pool = createPool({ url: atNode(migrateUrl ?? url, node).href, schema, size: 2, as: 'owner' });
+  // The queue of a node is its own, and Citus would make it on all of them.
+  if (!isCoordinator(node)) pool.options.options += ' -c citus.enable_ddl_propagation=off';
+  return pool;
+}
+
+function atNode(url: string, { host, port }: ClusterNode): URL {
+  const address = new URL(url);
+  address.searchParams.delete('host');
+  address.hostname = host.includes(':') ? `[${host}]` : host;
+  address.port = String(port);
+  return address;
+}
+
+/** The address of a node without a login. */
+function addressOf({ url }: SchemaOfServer, node: ClusterNode): string {
+  const address = atNode(url, node);
+  address.username = '';
+  address.password = '';
+  return address.href;
+}
