@@ -3104,15 +3104,19 @@ CREATE OR REPLACE FUNCTION public.balance_of_account(account ledger_accounts, p_
 AS $function$
 begin
   return account.available - account.held
-    + case when account.held = 0 then 0
-           else coalesce((select sum(h.amount - h.pooled) from usage_holds h
-                           where h.environment_id = account.environment_id and h.ledger_account_id = account.id
-                             and h.status = 'open' and h.expires_at <= p_now), 0)
-              + coalesce((select sum(h.pool_amount) from usage_holds h
-                           where h.environment_id = account.environment_id and h.pool_account_id = account.id
-                             and h.status = 'open' and h.expires_at <= p_now), 0) end
+    + case when account.held = 0 then 0 else ended_holds(account.environment_id, account.id, p_now) end
     - ended_credits(account, p_now);
 end $function$;
+CREATE OR REPLACE FUNCTION public.balances_of_subscription(p_environment bigint, p_subscription text, p_now bigint)
+ RETURNS TABLE(balances text)
+ LANGUAGE sql
+ STABLE
+AS $function$
+  select string_agg(a.usage_meter_id || ' ' || case when a.held = 0 and coalesce(a.credits_end_at > p_now, true) then a.available
+                                                    else balance_of_account(a, p_now) end, ' ')
+    from ledger_accounts a
+   where a.environment_id = p_environment and a.subscription_id = p_subscription
+$function$;
 CREATE OR REPLACE FUNCTION public.begin_usage_partition_load(n integer)
  RETURNS void
  LANGUAGE plpgsql
@@ -3663,6 +3667,52 @@ begin
         ) part
     ) cover;
 end $function$;
+CREATE OR REPLACE FUNCTION public.credit_balances(p_environment bigint, p_now bigint, q_external_id text[], q_pricing_model text[])
+ RETURNS TABLE("position" bigint, customers bigint, pricing_model_id text, catalog_version bigint, credits text)
+ LANGUAGE sql
+ STABLE
+AS $function$
+  select q.position, c.customers, c.pricing_model_id, m.catalog_version, present.credits
+    from unnest(q_external_id, q_pricing_model) with ordinality as q (external_id, pricing_model, position)
+    left join lateral (
+      select c.id, c.pricing_model_id, count(*) filter (where not c.archived) over () as customers
+        from customers c
+       where c.environment_id = p_environment and c.external_id = q.external_id
+         and (q.pricing_model is null or c.pricing_model_id = q.pricing_model)
+       order by c.archived, c.updated_at desc, c.id desc limit 1) c on true
+    left join pricing_models m on m.environment_id = p_environment and m.id = c.pricing_model_id
+    left join lateral credits_of_customer(p_environment, c.id, p_now) present on true
+$function$;
+CREATE OR REPLACE FUNCTION public.credits_of_customer(p_environment bigint, p_customer text, p_now bigint)
+ RETURNS TABLE(credits text)
+ LANGUAGE sql
+ STABLE
+AS $function$
+  select string_agg(concat_ws(' ', a.usage_meter_id, case when a.lives then a.used - a.covered - a.settled - a.pooled else 0 end,
+           case when a.lives and a.held > 0 then a.held - ended_holds(a.environment_id, a.id, p_now) else 0 end,
+           coalesce(credit.granted, 0), coalesce(credit.paid, 0), coalesce(credit.begun, 0), nullif(credit.first_end, 9007199254740991),
+           case when credit.first_end = 9007199254740991 then null
+                when credit.first_end = credit.last_end then credit.granted + credit.paid
+                when credit.first_end < credit.last_end then (
+                  select sum(c.rest)
+                    from open_credits(a.environment_id, a.id, a.pending_credit_id, a.covered - a.applied, a.lives, p_now) c
+                   where c.end_at = credit.first_end) end), ',')
+    from (
+      select a.*, s.status not in ('canceled', 'incomplete_expired') or coalesce(s.canceled_at, s.updated_at) > p_now as lives
+        from subscriptions s
+        join ledger_accounts a on a.environment_id = s.environment_id and a.subscription_id = s.id
+       where s.environment_id = p_environment and s.customer_id = p_customer
+      union all
+      select a.*, starts_with(a.usage_meter_id, 'credit_pool_')
+        from ledger_accounts a
+       where a.environment_id = p_environment and a.customer_id = p_customer) a
+    left join lateral (
+      select coalesce(sum(c.rest) filter (where not c.is_paid), 0) as granted, coalesce(sum(c.rest) filter (where c.is_paid), 0) as paid,
+             sum(c.whole) as begun, min(c.end_at) as first_end, max(c.end_at) as last_end
+        from open_credits(a.environment_id, a.id, a.pending_credit_id, a.covered - a.applied, a.lives, p_now) c
+       where a.granted > a.covered + a.expired + a.taken_back) credit on true
+   where a.lives or a.granted > a.covered + a.expired + a.taken_back
+$function$;
 CREATE OR REPLACE FUNCTION public.current_environment()
  RETURNS bigint
  LANGUAGE sql
@@ -3873,6 +3923,19 @@ begin
                      from usage_credits c
                     where c.environment_id = account.environment_id and c.ledger_account_id = account.id
                       and not c.spent and c.expires_at <= p_now), 0);
+end $function$;
+CREATE OR REPLACE FUNCTION public.ended_holds(p_environment bigint, p_account text, p_now bigint)
+ RETURNS numeric
+ LANGUAGE plpgsql
+ STABLE
+AS $function$
+begin
+  return coalesce((select sum(h.amount - h.pooled) from usage_holds h
+                    where h.environment_id = p_environment and h.ledger_account_id = p_account
+                      and h.status = 'open' and h.expires_at <= p_now), 0)
+       + coalesce((select sum(h.pool_amount) from usage_holds h
+                    where h.environment_id = p_environment and h.pool_account_id = p_account
+                      and h.status = 'open' and h.expires_at <= p_now), 0);
 end $function$;
 CREATE OR REPLACE FUNCTION public.enqueue_job(task text, payload json, job_key text, run_at timestamp with time zone, max_attempts integer)
  RETURNS void
@@ -5059,6 +5122,22 @@ begin
   new.wanted_since := (extract(epoch from clock_timestamp()) * 1000)::bigint;
   return new;
 end $function$;
+CREATE OR REPLACE FUNCTION public.open_credits(p_environment bigint, p_account text, p_pending text, p_pending_units numeric, p_lives boolean, p_now bigint)
+ RETURNS TABLE(rest numeric, whole numeric, is_paid boolean, end_at bigint)
+ LANGUAGE sql
+ STABLE
+AS $function$
+  select * from (
+    select c.issued - c.expired - c.taken_back - c.applied - case when c.id = p_pending then p_pending_units else 0 end as rest,
+           c.issued - c.expired - c.taken_back, c.source = 'purchase', coalesce(c.expires_at, 9007199254740991)
+      from usage_credits c
+     where c.environment_id = p_environment and c.ledger_account_id = p_account and not c.spent
+       and (c.expires_at is null or c.expires_at > p_now)
+       and (p_lives or c.source = 'purchase' or c.transferred_from is not null
+            or c.source = 'manual_adjustment' and (c.feature_id is null or starts_with(c.source_id, c.feature_id || ':')))
+    offset 0) c
+   where c.rest > 0
+$function$;
 CREATE OR REPLACE FUNCTION public.open_usage_partition(p_now bigint, p_unique_since bigint)
  RETURNS integer
  LANGUAGE plpgsql
@@ -5274,6 +5353,35 @@ begin
                         'email:email_' || substr(caused.id, 7), null, 25);
   end loop;
   return null;
+end $function$;
+CREATE OR REPLACE FUNCTION public.read_credit_balances(p_key bytea, p_sufficient text[], p_real_now bigint, q_external_id text[], q_pricing_model text[])
+ RETURNS TABLE("position" bigint, customers bigint, pricing_model_id text, catalog_version bigint, credits text)
+ LANGUAGE plpgsql
+ SET search_path TO 'public', 'pg_temp'
+ SET enable_seqscan TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan'
+AS $function$
+declare
+  scope environment_scope := authenticate(p_key, p_real_now, p_sufficient);
+begin
+  if scope.environment_id is not null then
+    return query select * from credit_balances(scope.environment_id, coalesce(scope.clock_now, p_real_now), q_external_id, q_pricing_model);
+  end if;
+end $function$;
+CREATE OR REPLACE FUNCTION public.read_usage_balances(p_key bytea, p_sufficient text[], p_real_now bigint, q_external_id text[], q_pricing_model text[], q_subscription text[])
+ RETURNS TABLE("position" bigint, customers bigint, subscription_id text, pricing_model_id text, catalog_version bigint, balances text)
+ LANGUAGE plpgsql
+ SET search_path TO 'public', 'pg_temp'
+ SET enable_seqscan TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan'
+AS $function$
+declare
+  scope environment_scope := authenticate(p_key, p_real_now, p_sufficient);
+begin
+  if scope.environment_id is not null then
+    return query select * from usage_balances(scope.environment_id, coalesce(scope.clock_now, p_real_now),
+                                              q_external_id, q_pricing_model, q_subscription);
+  end if;
 end $function$;
 CREATE OR REPLACE FUNCTION public.reason_of_invoice(of_environment bigint, of_invoice text)
  RETURNS text
@@ -6050,6 +6158,34 @@ CREATE OR REPLACE FUNCTION public.unaudited_tables()
  LANGUAGE sql
  IMMUTABLE
 RETURN ARRAY['usage_events'::text, 'usage_series'::text, 'usage_rollups'::text, 'usage_archive_sums'::text, 'usage_event_distinct_properties'::text, 'ledger_transactions'::text, 'ledger_entries'::text, 'ledger_accounts'::text, 'usage_overages'::text, 'usage_charges'::text, 'pool_draws'::text, 'usage_measures'::text, 'usage_levels'::text, 'usage_threshold_checks'::text, 'auto_top_up_checks'::text, 'spend_counters'::text, 'credit_subjects'::text, 'customer_balances'::text, 'number_series'::text, 'events'::text, 'webhook_deliveries'::text, 'webhook_attempts'::text, 'emails'::text, 'mrr_customers'::text, 'mrr_amounts'::text, 'mrr_movements'::text, 'mrr_balances'::text, 'mrr_retention'::text, 'money_days'::text, 'usage_days'::text, 'usage_months'::text, 'idempotency_keys'::text, 'processor_events'::text, 'audit_log'::text];
+CREATE OR REPLACE FUNCTION public.usage_balances(p_environment bigint, p_now bigint, q_external_id text[], q_pricing_model text[], q_subscription text[])
+ RETURNS TABLE("position" bigint, customers bigint, subscription_id text, pricing_model_id text, catalog_version bigint, balances text)
+ LANGUAGE sql
+ STABLE
+AS $function$
+  select q.position, c.customers, s.id, s.pricing_model_id, m.catalog_version, present.balances
+    from unnest(q_external_id, q_pricing_model, q_subscription) with ordinality
+           as q (external_id, pricing_model, subscription, position)
+   cross join lateral (
+     select min(c.id) as id, count(*) as customers from customers c
+      where c.environment_id = p_environment and c.external_id = q.external_id and not c.archived
+        and (q.pricing_model is null or c.pricing_model_id = q.pricing_model)) c
+    left join lateral (
+      select s.id, s.pricing_model_id from subscriptions s
+       where s.environment_id = p_environment and s.customer_id = c.id and q.subscription is null
+         -- The first list is the condition of the index of subscriptions that have not ended.
+         and s.status not in ('canceled', 'incomplete_expired')
+         and s.status in ('trialing', 'active', 'past_due', 'unpaid', 'cancellation_scheduled')
+         and s.replaced_by_subscription_id is null
+         and coalesce(s.current_billing_period_start < s.current_billing_period_end, true)
+      union all
+      select s.id, s.pricing_model_id from subscriptions s
+       where s.environment_id = p_environment and s.id = q.subscription and s.customer_id = c.id
+      -- A lookup for each customer, even without statistics.
+      offset 0) s on true
+    left join pricing_models m on m.environment_id = p_environment and m.id = s.pricing_model_id
+    left join lateral balances_of_subscription(p_environment, s.id, p_now) present on true
+$function$;
 CREATE OR REPLACE FUNCTION public.usage_partition_may_leave(n integer)
  RETURNS boolean
  LANGUAGE sql

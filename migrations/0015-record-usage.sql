@@ -173,18 +173,24 @@ begin
                       and not c.spent and c.expires_at <= p_now), 0);
 end $$;
 
+-- What open holds of an account set aside whose end has come, and is not booked.
+create function ended_holds(p_environment bigint, p_account text, p_now bigint) returns numeric
+  language plpgsql stable as $$
+begin
+  return coalesce((select sum(h.amount - h.pooled) from usage_holds h
+                    where h.environment_id = p_environment and h.ledger_account_id = p_account
+                      and h.status = 'open' and h.expires_at <= p_now), 0)
+       + coalesce((select sum(h.pool_amount) from usage_holds h
+                    where h.environment_id = p_environment and h.pool_account_id = p_account
+                      and h.status = 'open' and h.expires_at <= p_now), 0);
+end $$;
+
 -- The balance of a locked account: credits that have ended count no more, and neither do holds that have ended.
 create function balance_of_account(account ledger_accounts, p_now bigint) returns numeric
   language plpgsql stable as $$
 begin
   return account.available - account.held
-    + case when account.held = 0 then 0
-           else coalesce((select sum(h.amount - h.pooled) from usage_holds h
-                           where h.environment_id = account.environment_id and h.ledger_account_id = account.id
-                             and h.status = 'open' and h.expires_at <= p_now), 0)
-              + coalesce((select sum(h.pool_amount) from usage_holds h
-                           where h.environment_id = account.environment_id and h.pool_account_id = account.id
-                             and h.status = 'open' and h.expires_at <= p_now), 0) end
+    + case when account.held = 0 then 0 else ended_holds(account.environment_id, account.id, p_now) end
     - ended_credits(account, p_now);
 end $$;
 

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { LRUCache } from 'lru-cache';
 import { findCustomerEvenArchived } from '../customers/store.ts';
-import type { Work } from '../database/work.ts';
+import type { Database } from '../database/database.ts';
+import type { KeyEntry, Work } from '../database/work.ts';
 import type { BatchedOperation } from '../jobs/batcher.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
@@ -14,12 +15,15 @@ import {
   type BalanceQuery,
   type CustomerBalances,
   listBalances,
+  listBalancesAtOnce,
   listCustomerBalances,
   type SubscriptionBalances,
 } from './store-balances.ts';
 import {
   type CreditQuery,
+  type CustomerCredits,
   countEntriesAfter,
+  listCreditsAtOnce,
   listCustomerCredits,
   listPastCredits,
   readCredits,
@@ -32,7 +36,8 @@ import { type CreditBalance, toCreditBalance } from './usage-credit.ts';
 export async function readBalances(work: Work, subscriptionIds: readonly string[]): Promise<UsageMeterBalance[]> {
   if (subscriptionIds.length === 0) return [];
   const rows = await listBalances(work, subscriptionIds);
-  return withMeters(rows, await metersOf(work, rows)).map(toUsageMeterBalance);
+  const meters = await ofCatalogs(rows, (ids) => listUsageMeters(work, ids), null);
+  return withMeters(rows, meters).map(toUsageMeterBalance);
 }
 
 /** The remaining balance of a meter on an account. */
@@ -82,27 +87,64 @@ async function listCreditSubjects(work: Work, pricingModelIds: readonly string[]
   return [...meters.filter((meter) => !isMeasured(meter)).map((meter) => ({ ...meter, unit: null })), ...pools];
 }
 
-/** Reads the present credits of a batch of customers in one statement. */
-export const creditReads: BatchedOperation<CreditQuery, CreditBalance[], CatalogCache<CreditSubject>> = {
-  name: 'credits',
-  weigh: () => 1,
-  maxBatchWeight: 200,
-  maxQueuedWeight: 20_000,
-  createCache: () => new LRUCache({ max: 2_000 }),
-  answer: readCustomerCredits,
-};
+/** Reads of a batch of customers, each of whose rows has the parts of a catalog beside it. */
+interface CatalogReading<Query, Row, Part, Answer> {
+  readonly name: string;
+  readonly list: (work: Work, queries: readonly Query[]) => Promise<Row[]>;
+  /** The same in a statement that authenticates an API key. No rows where it may not read them. */
+  readonly listAtOnce: (database: Database, entry: KeyEntry, queries: readonly Query[]) => Promise<Row[]>;
+  readonly listParts: (work: Work, pricingModelIds: readonly string[]) => Promise<Part[]>;
+  readonly answersOf: (
+    queries: readonly Query[],
+    rows: readonly Row[],
+    partsOf: OfCatalog<Part>,
+  ) => (Answer | Problem)[];
+}
 
-async function readCustomerCredits(
-  work: Work,
+/** Answers a batch by one statement. The usual way refuses a key, and reads parts that are not cached. */
+function batchedReads<Query, Row extends CatalogOfRow, Part extends { readonly pricingModelId: string }, Answer>({
+  name,
+  list,
+  listAtOnce,
+  listParts,
+  answersOf,
+}: CatalogReading<Query, Row, Part, Answer>): BatchedOperation<Query, Answer, CatalogCache<Part>> {
+  return {
+    name,
+    weigh: () => 1,
+    maxBatchWeight: 200,
+    maxQueuedWeight: 20_000,
+    createCache: () => new LRUCache({ max: 2_000 }),
+    answerAtOnce: async ({ database, entry, requests, cache }) => {
+      const rows = await listAtOnce(database, entry, requests);
+      const { found, missing } = findCached(rows, cache);
+      return rows.length === 0 || missing.size > 0 ? null : answersOf(requests, rows, partsIn(found));
+    },
+    answer: async (work, queries, cache) => {
+      const rows = await list(work, queries);
+      return answersOf(queries, rows, await ofCatalogs(rows, (ids) => listParts(work, ids), cache));
+    },
+  };
+}
+
+/** Reads the present credits of customers. */
+export const creditReads = batchedReads({
+  name: 'credits',
+  list: listCustomerCredits,
+  listAtOnce: listCreditsAtOnce,
+  listParts: listCreditSubjects,
+  answersOf: creditsOf,
+});
+
+function creditsOf(
   queries: readonly CreditQuery[],
-  cache: CatalogCache<CreditSubject>,
-): Promise<(CreditBalance[] | Problem)[]> {
-  const rows = await listCustomerCredits(work, queries);
-  const subjectsOf = await ofCatalogs(rows, (ids) => listCreditSubjects(work, ids), cache);
+  rows: readonly CustomerCredits[],
+  subjectsOf: OfCatalog<CreditSubject>,
+): (CreditBalance[] | Problem)[] {
   const found = new Map(rows.map((row) => [row.position, row]));
   return queries.map(({ externalId }, index) => {
     const row = found.get(index + 1);
-    if (row === undefined) return new Problem('customerNotFound', { id: externalId });
+    if (row === undefined || row.pricingModelId === null) return new Problem('customerNotFound', { id: externalId });
     if (row.customers > 1) return new Problem('externalIdAmbiguous', { externalId });
     const credits = readCredits(row.credits);
     return subjectsOf(row).map((subject) => toCreditBalance(subject, credits.get(subject.id)));
@@ -143,23 +185,20 @@ function textOfAmount(amount: CreditBalance['granted']): string {
   return typeof amount === 'string' ? `"${amount}"` : `${amount}`;
 }
 
-/** Reads the balances of a batch of customers in one statement. */
-export const balanceReads: BatchedOperation<BalanceQuery, MeterBalance[], CatalogCache<UsageMeter>> = {
+/** Reads the balances of customers. */
+export const balanceReads = batchedReads({
   name: 'balances',
-  weigh: () => 1,
-  maxBatchWeight: 200,
-  maxQueuedWeight: 20_000,
-  createCache: () => new LRUCache({ max: 2_000 }),
-  answer: readCustomerBalances,
-};
+  list: listCustomerBalances,
+  listAtOnce: listBalancesAtOnce,
+  listParts: listUsageMeters,
+  answersOf: balancesOf,
+});
 
-async function readCustomerBalances(
-  work: Work,
+function balancesOf(
   queries: readonly BalanceQuery[],
-  cache: CatalogCache<UsageMeter>,
-): Promise<(MeterBalance[] | Problem)[]> {
-  const rows = await listCustomerBalances(work, queries);
-  const meters = await metersOf(work, rows.filter(isOfSubscription), cache);
+  rows: readonly CustomerBalances[],
+  meters: OfCatalog<UsageMeter>,
+): (MeterBalance[] | Problem)[] {
   const answers: CustomerBalances[][] = queries.map(() => []);
   for (const row of rows) answers[row.position - 1]?.push(row);
   return queries.map((query, index) => answerOf(query, answers[index] ?? [], meters));
@@ -184,10 +223,10 @@ function answerOf(
   return withMeters(found, meters);
 }
 
-/** A pricing model at one version of its catalog. */
+/** The pricing model of a row, and the version of its catalog. Null: the row is of no customer or subscription. */
 interface CatalogOfRow {
-  readonly pricingModelId: string;
-  readonly catalogVersion: number;
+  readonly pricingModelId: string | null;
+  readonly catalogVersion: number | null;
 }
 
 /** The usage meters, or what else a catalog has, of a row's pricing model, in order of creation. */
@@ -204,8 +243,17 @@ interface KnownParts<Part> {
  */
 type CatalogCache<Part> = LRUCache<string, KnownParts<Part>>;
 
-function metersOf(work: Work, rows: readonly CatalogOfRow[], cache: CatalogCache<UsageMeter> | null = null) {
-  return ofCatalogs(rows, (ids) => listUsageMeters(work, ids), cache);
+/** The catalogs of rows that are cached at their version, and the versions of the others. */
+function findCached<Part extends object>(rows: readonly CatalogOfRow[], cache: CatalogCache<Part> | null) {
+  const found = new Map<string, KnownParts<Part>>();
+  const missing = new Map<string, number>();
+  for (const { pricingModelId, catalogVersion } of rows) {
+    if (pricingModelId === null || catalogVersion === null || found.has(pricingModelId)) continue;
+    const cached = cache?.get(pricingModelId);
+    if (cached?.catalogVersion === catalogVersion) found.set(pricingModelId, cached);
+    else missing.set(pricingModelId, catalogVersion);
+  }
+  return { found, missing };
 }
 
 async function ofCatalogs<Part extends { readonly pricingModelId: string }>(
@@ -213,14 +261,7 @@ async function ofCatalogs<Part extends { readonly pricingModelId: string }>(
   list: (pricingModelIds: readonly string[]) => Promise<Part[]>,
   cache: CatalogCache<Part> | null,
 ): Promise<OfCatalog<Part>> {
-  const found = new Map<string, KnownParts<Part>>();
-  const missing = new Map<string, number>();
-  for (const { pricingModelId, catalogVersion } of rows) {
-    if (found.has(pricingModelId)) continue;
-    const cached = cache?.get(pricingModelId);
-    if (cached?.catalogVersion === catalogVersion) found.set(pricingModelId, cached);
-    else missing.set(pricingModelId, catalogVersion);
-  }
+  const { found, missing } = findCached(rows, cache);
   if (missing.size > 0) {
     const listed = Map.groupBy(await list([...missing.keys()]), ({ pricingModelId }) => pricingModelId);
     for (const [pricingModelId, catalogVersion] of missing) {
@@ -229,8 +270,12 @@ async function ofCatalogs<Part extends { readonly pricingModelId: string }>(
       cache?.set(pricingModelId, read);
     }
   }
+  return partsIn(found);
+}
+
+function partsIn<Part>(found: ReadonlyMap<string, KnownParts<Part>>): OfCatalog<Part> {
   return ({ pricingModelId }) => {
-    const parts = found.get(pricingModelId)?.parts;
+    const parts = found.get(pricingModelId ?? '')?.parts;
     assert(parts !== undefined, 'the catalog of each row was looked for');
     return parts;
   };

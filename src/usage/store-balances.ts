@@ -1,8 +1,8 @@
 import { sql } from 'kysely';
 import { idArray, textArray } from '../database/array-literal.ts';
-import type { Work } from '../database/work.ts';
+import type { Database } from '../database/database.ts';
+import type { KeyEntry, Work } from '../database/work.ts';
 import type { Instant } from '../kernel/calendar.ts';
-import { currentStatuses } from '../subscriptions/subscription.ts';
 
 /** The applied amount of a credit `c` of account `a`, including the pending one. */
 export const appliedInAll = sql<bigint>`(c.applied + case when c.id = a.pending_credit_id then a.covered - a.applied else 0 end)`;
@@ -51,24 +51,13 @@ export interface SubscriptionBalances {
   readonly balances: string | null;
 }
 
-const balanceColumns = sql`
-  s.id as "subscriptionId", s.pricing_model_id as "pricingModelId", p.catalog_version as "catalogVersion",
-  b.balances`;
-
-/** The joins that `balanceColumns` need, beside subscriptions `s`. */
-function balanceJoins(now: Instant) {
-  return sql`
-      left join pricing_models p on p.environment_id = s.environment_id and p.id = s.pricing_model_id
-      left join lateral (
-        select string_agg(a.usage_meter_id || ' ' || (${availableBalance}), ' ') as balances
-          from ledger_accounts a ${endedUnbooked(now)}
-         where a.environment_id = s.environment_id and a.subscription_id = s.id) b on true`;
-}
-
 /** The balances of the subscriptions' accounts: newest subscription first. */
 export async function listBalances(work: Work, subscriptionIds: readonly string[]): Promise<SubscriptionBalances[]> {
   const { rows } = await sql<SubscriptionBalances>`
-    select ${balanceColumns} from subscriptions s ${balanceJoins(work.now)}
+    select s.id as subscription_id, s.pricing_model_id, p.catalog_version, b.balances
+      from subscriptions s
+      left join pricing_models p on p.environment_id = s.environment_id and p.id = s.pricing_model_id
+      left join lateral balances_of_subscription(s.environment_id, s.id, ${work.now}) b on true
      where s.environment_id = ${work.environmentId} and s.id = any(${textArray(subscriptionIds)}::text[])
      order by s.id desc`.execute(work.db);
   return rows;
@@ -82,39 +71,44 @@ export interface BalanceQuery {
 }
 
 /** A row of the result for the query at `position`, from 1. A null subscription means that none matched. */
-export interface CustomerBalances extends Omit<SubscriptionBalances, 'subscriptionId'> {
+export type CustomerBalances = {
   readonly position: number;
   /** The number of customers that match the query: normally one. */
   readonly customers: number;
-  readonly subscriptionId: string | null;
+} & (SubscriptionBalances | { readonly [Column in keyof SubscriptionBalances]: null });
+
+// Columns have their final names, because converting many small rows is slow.
+const columnsOfCustomer = sql`
+  position, customers, subscription_id as "subscriptionId", pricing_model_id as "pricingModelId",
+  catalog_version as "catalogVersion", balances`;
+
+function balanceQuestions(queries: readonly BalanceQuery[]) {
+  return sql`${textArray(queries.map(({ externalId }) => externalId))}::text[],
+             ${textArray(queries.map(({ pricingModelId }) => pricingModelId ?? null))}::text[],
+             ${textArray(queries.map(({ subscriptionId }) => subscriptionId ?? null))}::text[]`;
 }
 
 /** Runs the queries of several customers in one statement. Rows are unordered: sorting each customer's takes long. */
 export async function listCustomerBalances(work: Work, queries: readonly BalanceQuery[]): Promise<CustomerBalances[]> {
-  // Columns already have their final names, because converting many small rows is slow. `offset 0` forces a lookup per
-  // customer, even without statistics. The literal statuses match the index of subscriptions that have not ended.
   const { rows } = await sql<CustomerBalances>`
-    select asked.position, c.customers, ${balanceColumns}
-      from unnest(
-             ${textArray(queries.map((query) => query.externalId))}::text[],
-             ${textArray(queries.map((query) => query.pricingModelId ?? null))}::text[],
-             ${textArray(queries.map((query) => query.subscriptionId ?? null))}::text[]
-           ) with ordinality as asked (external_id, pricing_model_id, subscription_id, position)
-      cross join lateral (
-        select min(id) as id, count(*) as customers from customers
-         where environment_id = ${work.environmentId} and external_id = asked.external_id and not archived
-           and (asked.pricing_model_id is null or pricing_model_id = asked.pricing_model_id)) c
-      left join lateral (
-        select id, environment_id, pricing_model_id from subscriptions
-         where environment_id = ${work.environmentId} and customer_id = c.id and asked.subscription_id is null
-           and status not in ('canceled', 'incomplete_expired') and status = any(${idArray(currentStatuses)}::text[])
-           and replaced_by_subscription_id is null
-           and coalesce(current_billing_period_start < current_billing_period_end, true)
-        union all
-        select id, environment_id, pricing_model_id from subscriptions
-         where environment_id = ${work.environmentId} and id = asked.subscription_id and customer_id = c.id
-        offset 0) s on true
-      ${balanceJoins(work.now)}`.execute(work.db.withoutPlugins());
+    select ${columnsOfCustomer}
+      from usage_balances(${work.environmentId}, ${work.now}, ${balanceQuestions(queries)})`.execute(
+    work.db.withoutPlugins(),
+  );
+  return rows;
+}
+
+/** The same for an API key, in a statement that is a transaction by itself. No rows where it may not read them. */
+export async function listBalancesAtOnce(
+  database: Database,
+  { apiKeyHash, sufficient }: KeyEntry,
+  queries: readonly BalanceQuery[],
+): Promise<CustomerBalances[]> {
+  const { rows } = await sql<CustomerBalances>`
+    select ${columnsOfCustomer}
+      from read_usage_balances(${apiKeyHash}, ${sufficient}::text[], ${Date.now()}, ${balanceQuestions(queries)})`.execute(
+    database.withoutPlugins(),
+  );
   return rows;
 }
 

@@ -1,6 +1,7 @@
 import { type RawBuilder, sql } from 'kysely';
 import { textArray } from '../database/array-literal.ts';
-import type { Work } from '../database/work.ts';
+import type { Database } from '../database/database.ts';
+import type { KeyEntry, Work } from '../database/work.ts';
 import type { Instant, Period } from '../kernel/calendar.ts';
 import { accountsOfSubscription, isOfSubscription, lockAccountsOfSubscriptions } from './store-accounts.ts';
 import { appliedInAll, holdParts } from './store-balances.ts';
@@ -133,45 +134,7 @@ export async function countEntriesAfter(work: Work, customerId: string, at: Inst
   return rows[0]?.total ?? 0;
 }
 
-/** The credits of account `a` that can be used at the present instant. */
-function openCredits(at: Instant) {
-  return sql`usage_credits c
-             where c.environment_id = a.environment_id and c.ledger_account_id = a.id and not c.spent
-               and (c.expires_at is null or c.expires_at > ${at}::bigint) and (a.lives or ${belongsToCustomer})`;
-}
-
-const creditRest = sql<bigint>`c.issued - ${appliedInAll} - c.expired - c.taken_back`;
-const noEnd = sql.lit(2 ** 53 - 1);
-
-/**
- * The credits that a customer can use now, as text: an account in each part, with its numbers in the order of `readCredits`.
- * The sums of the account show whether it has credits or holds at all.
- */
-function presentCredits(work: Work, customerId: RawBuilder<string>) {
-  return sql<string | null>`(
-    select string_agg(concat_ws(' ', a.usage_meter_id, case when a.lives then a.used - a.covered - a.settled - a.pooled else 0 end,
-             case when a.lives and a.held > 0 then (
-               select coalesce(sum(h.amount), 0) from ${holdParts} h
-                where h.environment_id = a.environment_id and h.ledger_account_id = a.id and h.status = 'open'
-                  and h.expires_at > ${work.now}::bigint) else 0 end,
-             coalesce(credit.granted, 0), coalesce(credit.paid, 0), coalesce(credit.begun, 0), nullif(credit.first_end, ${noEnd}),
-             case when credit.first_end = ${noEnd} then null
-                  when credit.first_end = credit.last_end then credit.granted + credit.paid
-                  when credit.first_end < credit.last_end then (
-                    select sum(${creditRest}) from ${openCredits(work.now)} and c.expires_at = credit.first_end) end), ',')
-      from (${accountsOfCustomer(work, customerId, work.now)}) a
-      left join lateral (
-        select coalesce(sum(c.rest) filter (where not c.is_paid), 0) as granted, coalesce(sum(c.rest) filter (where c.is_paid), 0) as paid,
-               sum(c.whole) as begun, min(c.end_at) as first_end, max(c.end_at) as last_end
-          from (select ${creditRest} as rest, c.issued - c.expired - c.taken_back as whole, c.source = 'purchase' as is_paid,
-                       coalesce(c.expires_at, ${noEnd}) as end_at
-                  from ${openCredits(work.now)} and a.granted > a.covered + a.expired + a.taken_back
-                offset 0) c
-         where c.rest > 0) credit on true
-     where a.lives or a.granted > a.covered + a.expired + a.taken_back)`;
-}
-
-/** Adds up the accounts of a text of `presentCredits` that are on the same meter or in the same pool. */
+/** Adds up the accounts of a text of `credits_of_customer` (migrations/0026-read-balances.sql) that are on the same meter or in the same pool. */
 export function readCredits(text: string | null): Map<string, CreditsOfMeter> {
   const found = new Map<string, CreditsOfMeter>();
   for (const account of text?.split(',') ?? []) {
@@ -213,40 +176,51 @@ export interface CreditQuery {
   readonly pricingModelId: string | undefined;
 }
 
-/** The answer to the question at `position`, from 1. There is none where no customer matches. */
-interface CustomerCredits {
+/** The answer to the question at `position`, from 1. There is no pricing model where no customer matches. */
+export interface CustomerCredits {
   readonly position: number;
   /** The number of customers that match and are not archived. Without one, the answer is of the last that was archived. */
   readonly customers: number;
-  readonly pricingModelId: string;
-  readonly catalogVersion: number;
+  readonly pricingModelId: string | null;
+  readonly catalogVersion: number | null;
   /** For `readCredits`: one column is faster to read than rows. */
   readonly credits: string | null;
+}
+
+const creditColumns = sql`position, customers, pricing_model_id as "pricingModelId", catalog_version as "catalogVersion", credits`;
+
+function creditQuestions(queries: readonly CreditQuery[]) {
+  return sql`${textArray(queries.map(({ externalId }) => externalId))}::text[],
+             ${textArray(queries.map(({ pricingModelId }) => pricingModelId ?? null))}::text[]`;
 }
 
 /** The credits of several customers now, in one statement. Archived customers are included. */
 export async function listCustomerCredits(work: Work, queries: readonly CreditQuery[]): Promise<CustomerCredits[]> {
   const { rows } = await sql<CustomerCredits>`
-    select asked.position, c.customers, c.pricing_model_id as "pricingModelId", m.catalog_version as "catalogVersion",
-           ${presentCredits(work, sql`c.id`)} as credits
-      from unnest(${textArray(queries.map((query) => query.externalId))}::text[],
-                  ${textArray(queries.map((query) => query.pricingModelId ?? null))}::text[])
-             with ordinality as asked (external_id, pricing_model_id, position)
-     cross join lateral (
-       select id, pricing_model_id, count(*) filter (where not archived) over () as customers from customers
-        where environment_id = ${work.environmentId} and external_id = asked.external_id
-          and (asked.pricing_model_id is null or pricing_model_id = asked.pricing_model_id)
-        order by archived, updated_at desc, id desc limit 1) c
-      join pricing_models m on m.environment_id = ${work.environmentId} and m.id = c.pricing_model_id`.execute(
+    select ${creditColumns} from credit_balances(${work.environmentId}, ${work.now}, ${creditQuestions(queries)})`.execute(
     work.db.withoutPlugins(),
+  );
+  return rows;
+}
+
+/** The same for an API key, in a statement that is a transaction by itself. None where it may not read them. */
+export async function listCreditsAtOnce(
+  database: Database,
+  { apiKeyHash, sufficient }: KeyEntry,
+  queries: readonly CreditQuery[],
+): Promise<CustomerCredits[]> {
+  const { rows } = await sql<CustomerCredits>`
+    select ${creditColumns}
+      from read_credit_balances(${apiKeyHash}, ${sufficient}::text[], ${Date.now()}, ${creditQuestions(queries)})`.execute(
+    database.withoutPlugins(),
   );
   return rows;
 }
 
 /** The credits that a customer can use now, by usage meter or credit pool. */
 export async function readCreditsOfCustomer(work: Work, customerId: string): Promise<Map<string, CreditsOfMeter>> {
-  const { rows } = await sql<{ credits: string | null }>`
-    select ${presentCredits(work, sql`${customerId}`)} as credits`.execute(work.db);
+  const { rows } = await sql<Pick<CustomerCredits, 'credits'>>`
+    select credits from credits_of_customer(${work.environmentId}, ${customerId}, ${work.now})`.execute(work.db);
   return readCredits(rows[0]?.credits ?? null);
 }
 

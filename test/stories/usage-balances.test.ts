@@ -1,7 +1,17 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { hashApiKey } from '../../src/database/api-key.ts';
+import type { BatchedOperation } from '../../src/jobs/batcher.ts';
+import { Problem } from '../../src/kernel/problem.ts';
+import { createApiKey, revokeApiKey } from '../../src/organizations/actions.ts';
 import type { UsageMeter } from '../../src/pricing/usage-meter.ts';
-import { textOfBalances, textOfCredits, toUsageMeterBalance } from '../../src/usage/actions-balances.ts';
+import {
+  balanceReads,
+  creditReads,
+  textOfBalances,
+  textOfCredits,
+  toUsageMeterBalance,
+} from '../../src/usage/actions-balances.ts';
 import { toCreditBalance } from '../../src/usage/usage-credit.ts';
 import { anyId } from '../support/any-id.ts';
 import { insertFixture } from '../support/fixtures.ts';
@@ -82,6 +92,58 @@ test('without a subscription named, all current ones are read, the newest first;
   }
 });
 
+for (const balances of ['usage-balances', 'credit-balances'] as const) {
+  test(`a key reads ${balances} as long as it may, and sees a meter that was added since`, async () => {
+    const asked = { environmentId: app.testEnvironmentId, livemode: false, name: 'reader', pricingModelId: null };
+    const reader = await createApiKey(app.owner, asked, Date.now());
+    const writer = await createApiKey(app.owner, { ...asked, permissions: ['customers:write'] }, Date.now());
+    const read = ({ token: key }: { token: string }) =>
+      app.request('GET', `/customers/acme/${balances}`, undefined, { key });
+    const slugsOf = async () =>
+      Object.values<{ slug: string }[]>((await read(reader)).body)
+        .flat()
+        .map(({ slug }) => slug);
+    const before = await slugsOf();
+    const slug = `added-for-${balances}`;
+    await app.post('/usage-meters', { usageMeter: { name: 'Added', slug, pricingModelId: world.pricingModelId } });
+    assert.deepEqual(new Set(await slugsOf()), new Set([...before, slug]));
+    const missing = await read(writer);
+    assert.deepEqual([missing.status, missing.body.code], [403, 'FORBIDDEN']);
+    await revokeApiKey(app.owner, reader.id, Date.now());
+    assert.equal((await read(reader)).status, 401);
+  });
+}
+
+/** One statement answers a batch if the catalog of its customers is cached. The usual way refuses a key. */
+async function answersAtOnce<Answer, Cache>(
+  reads: BatchedOperation<{ externalId: string; pricingModelId: string | undefined }, Answer, Cache>,
+) {
+  const requests = ['acme', 'nobody'].map((externalId) => ({ externalId, pricingModelId: undefined }));
+  const cache = reads.createCache();
+  const askedBy = async (key: string) =>
+    reads.answerAtOnce?.({
+      database: app.database,
+      entry: { apiKeyHash: hashApiKey(key), sufficient: null },
+      requests,
+      cache,
+    });
+  const uncached = await askedBy(app.testKey);
+  const usual = await app.inEnvironment((work) => reads.answer(work, requests, cache));
+  return { uncached, usual, cached: await askedBy(app.testKey), unknown: await askedBy('sk_test_unknown') };
+}
+
+test('one statement answers a batch whose catalog is cached as a transaction does, and answers no unknown key', async () => {
+  for (const { uncached, usual, cached, unknown } of [
+    await answersAtOnce(balanceReads),
+    await answersAtOnce(creditReads),
+  ]) {
+    assert.deepEqual([uncached, unknown], [null, null]);
+    const [acme, nobody] = usual;
+    assert(Array.isArray(acme) && acme.length > 0 && nobody instanceof Problem);
+    assert.deepEqual(cached, usual);
+  }
+});
+
 test('an unknown customer, an archived one and one of another environment are not found', async () => {
   const other = await app.newOrganization();
   assert.equal((await app.request('GET', path, undefined, { key: other.testKey })).status, 404);
@@ -99,7 +161,7 @@ test("another customer's subscription is not found, and one external id in two p
   const ambiguous = await app.request('GET', path);
   assert.equal(ambiguous.status, 400);
   const ours = `${path}?pricingModelId=${world.pricingModelId}`;
-  assert.equal((await app.get(ours)).usageMeterBalances.length, 4);
+  assert.equal((await app.get(ours)).usageMeterBalances.length, 8);
   const theirs = await app.request('GET', `${ours}&subscriptionId=${second.subscriptionId}`);
   assert.deepEqual([theirs.status, theirs.body.code], [404, 'NOT_FOUND']);
   assert.equal((await app.request('GET', `${ours}&subscriptionId=sub_unknown`)).status, 404);
