@@ -26,7 +26,7 @@ import { type CatchUp, openMissingSeries, UsageCache } from './actions-resolve.t
 import { hasFallen } from './ledger.ts';
 import { listByTransactionKey, nextBooking, transactionKeyOf } from './store.ts';
 import { type LockedBalance, lockBalances } from './store-accounts.ts';
-import { closeHold, countOpenHolds, findHold, insertHold, listHeldUnits, pageOfHolds } from './store-holds.ts';
+import { closeHold, countOpenHolds, endExpiredHolds, findHold, insertHold, listHeldUnits, pageOfHolds } from './store-holds.ts';
 import { accessRefusal, type Draft, insufficientBalance, seriesOf, spendUseOf } from './usage-draft.ts';
 import type { NewUsageEvent, UsageBalance, UsageEvent } from './usage-event.ts';
 import {
@@ -78,8 +78,8 @@ export async function takeHold(work: Work, requested: NewHold, catchUp: CatchUp)
   const poolAmount = pooled === 0n || pool === null ? null : pool.costOf(pooled);
   const beyond = (await budgetsOf(work, [draft], listHeldUnits)).refusal(spendUseOf(draft, true, poolAmount ?? 0n));
   if (beyond !== null) throw beyond;
-  if ((await countOpenHolds(work, ledgerAccountId)) >= maxOpenHolds)
-    throw new Problem('tooManyHolds', { limit: maxOpenHolds });
+  const { running, ended } = await countOpenHolds(work, ledgerAccountId);
+  if (running >= maxOpenHolds) throw new Problem('tooManyHolds', { limit: maxOpenHolds });
   const { event } = draft;
   const { pricingModelId, subscriptionId, usageMeterId, priceId } = event;
   const hold: HoldRow = {
@@ -101,6 +101,7 @@ export async function takeHold(work: Work, requested: NewHold, catchUp: CatchUp)
     label: draft.event.label ?? null,
     counted: true,
   };
+  if (ended > 0) await endExpiredHolds(work, ledgerAccountId);
   await insertHold(work, hold);
   const after = balance - (amount - pooled);
   const held = new Map([[ledgerAccountId, { balance: after }]]);

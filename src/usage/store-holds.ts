@@ -67,13 +67,19 @@ export async function pageOfHolds(work: Work, request: PageRequest): Promise<{ r
   return { rows, total: counted.rows[0]?.total ?? 0 };
 }
 
-/** The number of open holds of a locked account. */
-export async function countOpenHolds(work: Work, ledgerAccountId: string): Promise<number> {
-  const { rows } = await sql<{ count: number }>`
-    select count(*) as count from usage_holds
-     where environment_id = ${work.environmentId} and ledger_account_id = ${ledgerAccountId}
-       and status = 'open' and expires_at > ${work.now}::bigint`.execute(work.db);
-  return rows[0]?.count ?? 0;
+/** The open holds of a locked account: those that go on, and those whose end is not recorded. */
+export async function countOpenHolds(
+  work: Work,
+  ledgerAccountId: string,
+): Promise<{ readonly running: number; readonly ended: number }> {
+  const { rows } = await sql<{ running: number; ended: number }>`
+    select count(*) filter (where expires_at > ${work.now}::bigint) as running,
+           count(*) filter (where expires_at <= ${work.now}::bigint) as ended
+      from usage_holds
+     where environment_id = ${work.environmentId} and ledger_account_id = ${ledgerAccountId} and status = 'open'`.execute(
+    work.db,
+  );
+  return rows[0] ?? { running: 0, ended: 0 };
 }
 
 /** The units that open holds of these customers set aside. They stay the same while the counters of limits are locked. */
@@ -94,12 +100,12 @@ export async function listHeldUnits(work: Work, customerIds: readonly string[]):
   }));
 }
 
-/** Records expired holds of an account and returns what they set aside. */
-function endHolds({ environmentId, now }: Work, { id, ledgerAccountId }: Pick<HoldRow, 'id' | 'ledgerAccountId'>) {
+/** Records expired holds of an account, but for one of them, and returns what they set aside. */
+function endHolds({ environmentId, now }: Work, ledgerAccountId: string, exceptId: string | null) {
   return sql`
       update usage_holds set status = 'expired', updated_at = expires_at
        where environment_id = ${environmentId} and ledger_account_id = ${ledgerAccountId} and status = 'open'
-         and expires_at <= ${now}::bigint and id <> ${id}
+         and expires_at <= ${now}::bigint and id is distinct from ${exceptId}
       returning ${setAside}`;
 }
 
@@ -118,19 +124,26 @@ function moveHeld(work: Work, moved: Readonly<Record<string, 1 | -1>>) {
      where a.environment_id = ${work.environmentId} and a.id = moved.id`;
 }
 
-/** Inserts an open hold and adds it to the held amounts of its locked accounts. */
+/** Records the expired holds of a locked account, and gives back what they set aside. */
+export async function endExpiredHolds(work: Work, ledgerAccountId: string): Promise<void> {
+  await sql`with ended as (${endHolds(work, ledgerAccountId, null)}) ${moveHeld(work, { ended: -1 })}`.execute(work.db);
+}
+
+/**
+ * Inserts an open hold and adds it to the held amounts of its locked accounts. Their expired holds are recorded before, in a statement
+ * of their own: the trigger of automatic top-ups compares the balances around one change.
+ */
 export async function insertHold(work: Work, hold: HoldRow): Promise<void> {
   const { environmentId } = work;
   await sql`
-    with ended as (${endHolds(work, hold)}
-    ), added as (
+    with added as (
       insert into usage_holds (environment_id, id, pricing_model_id, ledger_account_id, price_id, amount, pooled, pool_account_id,
              pool_amount, status, expires_at, label, created_at, updated_at)
       values (${environmentId}, ${hold.id}, ${hold.pricingModelId}, ${hold.ledgerAccountId}, ${hold.priceId}, ${hold.amount},
               ${hold.pooledAmount}, ${hold.poolAccountId}, ${hold.poolAmount}::numeric,
               ${hold.status}, ${hold.expiresAt}, ${hold.label}, ${hold.createdAt}, ${hold.updatedAt})
       returning ${setAside}
-    ) ${moveHeld(work, { added: 1, ended: -1 })}`.execute(work.db);
+    ) ${moveHeld(work, { added: 1 })}`.execute(work.db);
 }
 
 /** Closes a hold read after its account was locked, and removes it from the held amounts of its accounts. */
@@ -138,7 +151,7 @@ export async function closeHold(work: Work, hold: HoldRow, closing: HoldClosing)
   const { environmentId, now } = work;
   const stored: HoldStatus = hold.counted ? 'open' : hold.status;
   const { numAffectedRows } = await sql`
-    with ended as (${endHolds(work, hold)}
+    with ended as (${endHolds(work, hold.ledgerAccountId, hold.id)}
     ), closed as (
       update usage_holds set status = ${closing.status}, settled_amount = ${closing.settledAmount}::bigint, updated_at = ${now}::bigint
        where environment_id = ${environmentId} and id = ${hold.id} and status = ${stored}

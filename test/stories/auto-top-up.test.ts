@@ -88,6 +88,19 @@ test('a balance at the line buys nothing, below it a consume and a hold do, and 
   assert.deepEqual((await purchasesOf(customerId)).at(-1), ['paid', 4]);
 });
 
+test('a hold that takes the place of one that has ended triggers a purchase where it crosses the line', async () => {
+  const { customerId, freeId } = await newRefilled('pm_card_visa', { upTo: undefined, quantity: 1 });
+  const hold = { subscriptionId: freeId, usageMeterSlug: 'api-calls', amount: 200 };
+  await app.post('/holds', { hold: { ...hold, expiresAt: june + 3_600_000 } });
+  await app.setClock(june + 2 * 3_600_000);
+  await use(freeId, 1);
+  await app.runJobs({ all: true });
+  assert.deepEqual(await purchasesOf(customerId), [], '499 of 500 are left');
+  await app.post('/holds', { hold: { ...hold, expiresAt: june + 3 * 3_600_000 } });
+  await app.runJobs({ all: true });
+  assert.deepEqual(await purchasesOf(customerId), [['paid', 1]], '299 are left');
+});
+
 test('credits that ended since the last use count with the next one', async () => {
   const { customerId, externalId, freeId } = await newRefilled();
   const usageCredit = { subscriptionId: freeId, usageMeterSlug: 'api-calls', amount: 400 };
