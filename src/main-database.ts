@@ -4,12 +4,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import type { Config } from './config.ts';
 import { isPlacedHere } from './database/citus.ts';
-import { createDatabase, createPool, type Database, workerRole } from './database/database.ts';
+import { createDatabase, createPool, type Database, type Patience, workerRole } from './database/database.ts';
 import { mayComeBack } from './database/database-problem.ts';
 import { type Login, listMissingMigrations, migrate } from './database/migrate.ts';
 import { findCluster } from './embedded-postgres/cluster.ts';
 import { acquireServiceLock } from './embedded-postgres/process-lock.ts';
 import { findEmbeddedPostgres, keepPostgresRunning, startEmbeddedPostgres } from './embedded-postgres/start.ts';
+import type { Log } from './http/log.ts';
 import { type Cell, findIdentity, listCells } from './organizations/store-cells.ts';
 
 /** A schema of a database server. */
@@ -24,6 +25,32 @@ export interface SchemaOfServer {
 /** The database server of a command with the schema of the home cell, and a function that releases it. */
 export interface Server extends SchemaOfServer {
   readonly stop: () => Promise<void>;
+}
+
+/** Cleanup steps, run in reverse order. */
+export type Undo = (() => Promise<void>)[];
+
+/** Runs the steps that were not run yet. One that fails keeps no other from running. */
+export async function runUndo(undo: Undo, log: Pick<Log, 'error'>): Promise<void> {
+  for (let step = undo.pop(); step !== undefined; step = undo.pop()) {
+    await step().catch((error: unknown) => log.error({ err: error }, 'stopping failed'));
+  }
+}
+
+/** A pool that row-level security binds. */
+interface ServicePool {
+  readonly pool: pg.Pool;
+  readonly database: Database;
+}
+
+export function openServicePool(
+  { url, schema }: Pick<SchemaOfServer, 'url' | 'schema'>,
+  options: { readonly size: number; readonly patience: Patience; readonly isPooled?: boolean },
+  undo: Undo,
+): ServicePool {
+  const pool = createPool({ url, schema, as: 'service', ...options });
+  undo.push(() => pool.end());
+  return { pool, database: createDatabase(pool) };
 }
 
 /** Callbacks of a long-running command about its database. */
@@ -140,7 +167,7 @@ async function untilConnected(pool: pg.Pool, { waitMs = 0, log = () => undefined
 /**
  * The reason of a failed connection. For a name with several addresses the message may be empty, but the code is set.
  */
-function reasonOf(error: unknown): string {
+export function reasonOf(error: unknown): string {
   const { message, code } = error as { message?: string; code?: string };
   return message || code || String(error);
 }

@@ -2,46 +2,37 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { resolve } from 'node:path';
 import process from 'node:process';
-import type pg from 'pg';
-import { createApp, crontab, type ExternalServices, tasks } from './app.ts';
+import { createApp, type ExternalServices } from './app.ts';
 import { openArchives } from './archives/actions.ts';
-import { auditCrontab } from './audit/jobs.ts';
 import { createFirstOrganization, ensureApiKeys } from './billing/create-organization.ts';
 import type { Config } from './config.ts';
-import {
-  createDatabase,
-  createPool,
-  type Database,
-  type Patience,
-  patienceOfJobs,
-  patienceOfRequests,
-  queueSchemaOf,
-} from './database/database.ts';
-import { problemOfOutage } from './database/database-problem.ts';
+import { createDatabase, createPool, type Patience, patienceOfRequests } from './database/database.ts';
 import { listMissingMigrations } from './database/migrate.ts';
 import { PageShare } from './database/page-share.ts';
 import { refuseUnboundPooler } from './database/pooler.ts';
 import { ReadReplica } from './database/read-replica.ts';
-import { endSilentConnections } from './database/silent-connections.ts';
 import { connectionLimits } from './http/connections.ts';
 import { readDashboard } from './http/dashboard.ts';
 import { createLog, type Log, type ServiceLog } from './http/log.ts';
-import { TroubleLog } from './http/trouble-log.ts';
-import { askForFirstCheck, createChecks } from './invariants/run-checks.ts';
+import { createChecks } from './invariants/run-checks.ts';
 import { loopback } from './jobs/address-guard.ts';
 import { createEncryption } from './jobs/encryption.ts';
 import { keyOfDataDirectory, registerEncryptionKeys } from './jobs/encryption-keys.ts';
 import { createOutbound } from './jobs/outbound.ts';
-import { startWorker, type Worker } from './jobs/worker.ts';
 import type { WithMail } from './mail/actions.ts';
 import {
   connectWorker,
   eachCell,
   openServer,
   openServerToServe,
+  openServicePool,
+  runUndo,
+  type SchemaOfServer,
   type Server,
+  type Undo,
   type WorkerAccess,
 } from './main-database.ts';
+import { type OpenedCell, startJobs } from './main-jobs.ts';
 import {
   isOneOfSeveral,
   leaveProcesses,
@@ -52,23 +43,13 @@ import {
 } from './main-processes.ts';
 import { showReplica, Watch } from './main-watch.ts';
 import { createFirstLink } from './people/actions.ts';
-import type { WebhookServices } from './webhooks/actions.ts';
-import { startSender } from './webhooks/jobs-sender.ts';
 
 const dashboardFolder = resolve(import.meta.dirname, '../dashboard/dist');
-// One connection per concurrent job.
-const jobsPoolSize = 10;
-// One per concurrent job, one to listen, and one for liveness locks.
-const queuePoolSize = 12;
-
 // A batch, a page, a check and one more at a time.
 const leastConnections = 4;
 
 // Few people sign in at a time, and a password takes longer to check than a row to find.
 const signInPoolSize = 5;
-
-/** Cleanup steps, run in reverse order. */
-type Undo = (() => Promise<void>)[];
 
 /**
  * Serves the API and runs jobs until the process is stopped. With several processes, this one has the database, starts the
@@ -108,11 +89,6 @@ export async function serve(config: Config): Promise<void> {
   });
 }
 
-interface Opened {
-  readonly server: Server;
-  readonly access: ServingAccess;
-}
-
 interface Answering {
   readonly undo: Undo;
   readonly log: Log;
@@ -121,7 +97,7 @@ interface Answering {
 }
 
 /** Listens, and returns the address. */
-async function answerRequests(config: Config, { server, access }: Opened, { undo, log, works }: Answering) {
+async function answerRequests(config: Config, { server, access }: OpenedCell, { undo, log, works }: Answering) {
   const pools = new Map([['worker', access.workerPool]]);
   const watch = new Watch(log, access.worker, pools);
   const services = await startExternalServices(config, access, { undo, watch });
@@ -152,16 +128,7 @@ async function answerRequests(config: Config, { server, access }: Opened, { undo
     dashboard: await readDashboard(dashboardFolder),
   });
   if (works) {
-    const jobs = openJobsPool(server, undo);
-    pools.set('jobs', jobs.pool);
-    pools.set('queue', access.queuePool);
-    const worker = await startJobs(access, jobs.database, {
-      schema: server.schema,
-      services,
-      watch,
-      log,
-      times: jobTimes(config),
-    });
+    const worker = await startJobs({ server, access }, { config, services, watch, pools, log });
     undo.push(() => worker.stop());
   }
   undo.push(() => app.close());
@@ -174,10 +141,10 @@ async function answerRequests(config: Config, { server, access }: Opened, { undo
 /** The connections of requests: to the pooler of DATABASE_POOLER_URL, if there is one. */
 async function openRequestsPool(
   { poolerUrl }: Config,
-  server: Server,
+  server: SchemaOfServer,
   options: { readonly size: number; readonly patience: Patience },
   undo: Undo,
-): Promise<ServicePool> {
+) {
   if (poolerUrl === null) return openServicePool(server, options, undo);
   const requests = openServicePool({ url: poolerUrl, schema: server.schema }, { ...options, isPooled: true }, undo);
   await refuseUnboundPooler(requests.pool, server.schema, options.patience);
@@ -221,23 +188,13 @@ export async function work(config: Config): Promise<void> {
   const { log, notice } = output;
   await untilStopped(output, async (undo, fail) => {
     const watching = { log: (message: string) => log.warn(message), onLost: fail };
-    const { server, access } = await openDatabase(config, await openServer(config, watching), { undo, log });
-    const { database, pool } = openJobsPool(server, undo);
-    const pools = new Map([
-      ['worker', access.workerPool],
-      ['queue', access.queuePool],
-      ['jobs', pool],
-    ]);
-    const watch = new Watch(log, access.worker, pools);
+    const home = await openDatabase(config, await openServer(config, watching), { undo, log });
+    const { worker: ofWorker, workerPool } = home.access;
+    const pools = new Map([['worker', workerPool]]);
+    const watch = new Watch(log, ofWorker, pools);
     metricsOfAll?.share([watch.registry]);
-    const services = await startExternalServices(config, access, { undo, watch });
-    const worker = await startJobs(access, database, {
-      schema: server.schema,
-      services,
-      watch,
-      log,
-      times: jobTimes(config),
-    });
+    const services = await startExternalServices(config, home.access, { undo, watch });
+    const worker = await startJobs(home, { config, services, watch, pools, log });
     undo.push(() => worker.stop());
     if (isOneOfSeveral) tellReady();
     else notice('Tollkeeper is running jobs. Press Ctrl-C to stop.');
@@ -271,16 +228,11 @@ async function untilStopped(
   }
 }
 
-/** The worker's database access of a long-running command. */
-interface ServingAccess extends WorkerAccess {
-  readonly queuePool: pg.Pool;
-}
-
 async function openDatabase(
   config: Config,
   server: Server,
   { undo, log }: { readonly undo: Undo; readonly log: Log },
-): Promise<Opened> {
+): Promise<OpenedCell> {
   undo.push(() => server.stop());
   const waiting = { waitMs: config.limits.startWaitMs, log: (message: string) => log.warn(message) };
   const access = await connectWorker(server, { ...waiting, auditContext: { actor: 'system', action: 'serve' } });
@@ -290,30 +242,7 @@ async function openDatabase(
     access: 'read',
     onUnreachable: (cell, reason) => log.warn(`Cell ${cell} is not responding: ${reason}`),
   });
-  const queuePool = createPool({ url: server.url, schema: server.schema, size: queuePoolSize, as: 'queue' });
-  undo.push(() => queuePool.end());
-  return { server, access: { ...access, queuePool } };
-}
-
-/** Jobs have their own connections: they do not wait for requests, nor requests for them. */
-function openJobsPool(server: Server, undo: Undo): ServicePool {
-  return openServicePool(server, { size: jobsPoolSize, patience: patienceOfJobs }, undo);
-}
-
-/** A pool that row-level security binds. */
-interface ServicePool {
-  readonly pool: pg.Pool;
-  readonly database: Database;
-}
-
-function openServicePool(
-  { url, schema }: Pick<Server, 'url' | 'schema'>,
-  options: { readonly size: number; readonly patience: Patience; readonly isPooled?: boolean },
-  undo: Undo,
-): ServicePool {
-  const pool = createPool({ url, schema, as: 'service', ...options });
-  undo.push(() => pool.end());
-  return { pool, database: createDatabase(pool) };
+  return { server, access };
 }
 
 /** The ways to others. Throws when the database was written with an encryption key that is not here. */
@@ -357,66 +286,6 @@ async function mailServices({ mail, publicUrl }: Config, undo: Undo): Promise<Wi
   const smtp = openSmtp(mail);
   undo.push(async () => smtp.close());
   return { mail: { smtp, publicUrl } };
-}
-
-interface JobsOptions {
-  readonly schema: string;
-  readonly services: ExternalServices & { readonly webhooks: WebhookServices };
-  readonly watch: Watch;
-  readonly log: Log;
-  /** The schedule of periodic jobs, in cron syntax. */
-  readonly times: string;
-}
-
-/** Runs jobs and sends webhooks, and watches for work that is stuck. */
-async function startJobs(
-  access: ServingAccess,
-  database: Database,
-  { schema, services, watch, log, times }: JobsOptions,
-): Promise<Worker> {
-  const { workerPool, queuePool } = access;
-  endSilentConnections(queuePool, patienceOfJobs.statementMs);
-  const context = { database, tasks, services };
-  const worker = await startWorker({
-    queuePool,
-    queueSchema: queueSchemaOf(schema),
-    context,
-    crontab: times,
-    log: (level, message) => log[level](message),
-  });
-  await askForFirstCheck(access.worker);
-  const sender = startSender({
-    pool: workerPool,
-    schema,
-    services: services.webhooks,
-    onError: webhookTrouble(log),
-    onAttempt: watch.onAttempt,
-  });
-  const stopWatching = watch.start();
-  return {
-    async stop() {
-      stopWatching();
-      await Promise.all([worker.stop(), sender.stop()]);
-    },
-  };
-}
-
-/** Logs failures of the webhook sender. An outage affects every attempt, so it is logged at intervals. */
-function webhookTrouble(log: Log): (error: unknown) => void {
-  const trouble = new TroubleLog({
-    error: (details, message) => log.error(details, `webhooks are waiting: ${message}`),
-    warn: (details, message) => log.warn(details, `webhooks are waiting: ${message}`),
-  });
-  return (error) => {
-    const outage = problemOfOutage(error);
-    if (outage === null) log.error({ err: error }, 'webhooks are waiting');
-    else trouble.note(outage, error);
-  };
-}
-
-/** The schedule of periodic jobs, in cron syntax. */
-function jobTimes({ auditDays }: Config): string {
-  return crontab + auditCrontab(auditDays);
 }
 
 /** Refuses a port that somebody listens on. Processes that share a port would share it with those of another service, too. */
@@ -474,10 +343,4 @@ async function greetFirstStart(config: Config, { worker }: WorkerAccess, notice:
   // A key that the operator chose is a secret of theirs, and logs are read by others.
   const key = config.testKey === null ? testKey.token : '$TOLLKEEPER_TEST_KEY';
   notice(`Try this next: curl ${address}/api/v1/pricing-models -H "Authorization: Bearer ${key}"`);
-}
-
-async function runUndo(undo: Undo, log: Log): Promise<void> {
-  for (let step = undo.pop(); step !== undefined; step = undo.pop()) {
-    await step().catch((error: unknown) => log.error({ err: error }, 'stopping failed'));
-  }
 }

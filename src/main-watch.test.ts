@@ -23,6 +23,13 @@ test('work that waits for minutes is not stuck; a job after five and due work af
   assert.equal(stuckWork({ ...calm, queue: { ready: 0, failed: 1, firstReadyAt: null } }, now).size, 1);
 });
 
+test('the log says how many invariants the last check of a cell found broken', () => {
+  assert.deepEqual(
+    [...stuckWork({ ...calm, broken: 2 }, now).values()],
+    ['The last check found 2 broken invariants. tollkeeper check prints their rows.'],
+  );
+});
+
 test('stuck work is logged at once, every ten minutes, and when it is over', () => {
   const said: string[] = [];
   const log = new StuckLog({ warn: (message: unknown) => void said.push(String(message)) });

@@ -6,6 +6,7 @@ import type { Database } from './database/database.ts';
 import type { ReadReplica } from './database/read-replica.ts';
 import type { Log } from './http/log.ts';
 import { gaugesOfDatabase, keptFor } from './http/metrics.ts';
+import { findLastRun } from './invariants/store-checks.ts';
 import { type QueueDepth, readQueueDepth } from './jobs/queue.ts';
 import type { ChargeReport } from './payments/actions-settle.ts';
 import type { AttemptReport as LimitedAttempt } from './payments/attempt.ts';
@@ -17,6 +18,8 @@ export interface Backlog {
   readonly queue: QueueDepth;
   readonly dueLagMs: number;
   readonly deliveries: { readonly due: number; readonly firstDueAt: number | null };
+  /** The number of invariants that the last check of a cell found broken. Absent: the metrics of the checks show it. */
+  readonly broken?: number;
 }
 
 // Due work is found every minute, so jobs that wait longer have no worker, or one that is too slow.
@@ -25,13 +28,21 @@ const longestJobWaitMs = 5 * 60_000;
 const longestDueLagMs = 15 * 60_000;
 const lookEveryMs = 60_000;
 const repeatEveryMs = 10 * 60_000;
+// A cell that does not respond for so long has no samples.
+const knownForMs = 3 * lookEveryMs;
 // Several scrapers read the database once.
 const freshMs = 10_000;
 // All gauges of one scrape are of one instant.
 const shownMs = 1_000;
 
+/** The last known backlog of a cell besides the home cell. */
+interface KnownBacklog {
+  readonly backlog: Backlog;
+  readonly readAt: number;
+}
+
 /** The sentences that say what is stuck at `now`, by kind; empty when nothing is. */
-export function stuckWork({ queue, dueLagMs }: Backlog, now: number): ReadonlyMap<string, string> {
+export function stuckWork({ queue, dueLagMs, broken = 0 }: Backlog, now: number): ReadonlyMap<string, string> {
   const stuck = new Map<string, string>();
   const { ready, failed, firstReadyAt } = queue;
   if (firstReadyAt !== null && now - firstReadyAt > longestJobWaitMs) {
@@ -42,6 +53,8 @@ export function stuckWork({ queue, dueLagMs }: Backlog, now: number): ReadonlyMa
     stuck.set('due work', `Due work is late: the first piece has been due for ${Math.floor(dueLagMs / 60_000)} min.`);
   if (failed > 0)
     stuck.set('failed jobs', `${failed} jobs have failed for good. graphile_worker.jobs.last_error says why.`);
+  if (broken > 0)
+    stuck.set('checks', `The last check found ${broken} broken invariants. tollkeeper check prints their rows.`);
   return stuck;
 }
 
@@ -78,6 +91,7 @@ export class Watch {
   readonly #attempts: Counter<string>;
   readonly #limited: Counter<string>;
   readonly #readBacklog: () => Promise<Backlog>;
+  readonly #cells = new Map<string, KnownBacklog>();
 
   constructor(log: Pick<Log, 'warn'>, worker: Database, pools: ReadonlyMap<string, pg.Pool>) {
     this.#log = log;
@@ -102,7 +116,7 @@ export class Watch {
       registers,
     });
     showPools(this.registry, pools);
-    showBacklog(this.registry, this.#readBacklog);
+    showBacklog(this.registry, this.#readBacklog, this.#cells);
   }
 
   readonly onCharge = (report: ChargeReport): void => {
@@ -128,16 +142,37 @@ export class Watch {
 
   /** Looks every minute for work that is stuck. Returns the function that stops it. */
   start(): () => void {
-    const stuck = new StuckLog(this.#log);
-    const look = async () => {
-      // An outage of the database has lines of its own.
-      const backlog = await this.#readBacklog().catch(() => null);
-      if (backlog !== null) stuck.note(backlog, Date.now());
-    };
-    const timer = setInterval(() => void look(), lookEveryMs);
-    timer.unref();
-    return () => clearInterval(timer);
+    return lookEveryMinute(this.#log, this.#readBacklog);
   }
+
+  /** The same for a cell besides the home cell. A scrape shows what the last look found, and never waits for a cell. */
+  startCell(cell: string, worker: Database): () => void {
+    const read = async () => {
+      const last = await findLastRun(worker);
+      const found = last?.result.filter(({ violations }) => violations.count > 0);
+      const backlog = { ...(await readBacklog(worker, Date.now())), broken: found?.length ?? 0 };
+      this.#cells.set(cell, { backlog, readAt: Date.now() });
+      return backlog;
+    };
+    const stop = lookEveryMinute({ warn: (sentence: string) => this.#log.warn(`Cell ${cell}: ${sentence}`) }, read);
+    void read().catch(() => undefined);
+    return () => {
+      stop();
+      this.#cells.delete(cell);
+    };
+  }
+}
+
+function lookEveryMinute(log: Pick<Log, 'warn'>, read: () => Promise<Backlog>): () => void {
+  const stuck = new StuckLog(log);
+  const look = async () => {
+    // An outage of the database has lines of its own.
+    const backlog = await read().catch(() => null);
+    if (backlog !== null) stuck.note(backlog, Date.now());
+  };
+  const timer = setInterval(() => void look(), lookEveryMs);
+  timer.unref();
+  return () => clearInterval(timer);
 }
 
 async function readBacklog(worker: Database, now: number): Promise<Backlog> {
@@ -188,27 +223,34 @@ export function showReplica(registry: Registry, replica: ReadReplica): void {
   });
 }
 
-function showBacklog(registry: Registry, read: () => Promise<Backlog>): void {
+function showBacklog(registry: Registry, read: () => Promise<Backlog>, cells: ReadonlyMap<string, KnownBacklog>): void {
   const show = keptFor(shownMs, async () => {
     const backlog = await read().catch(() => null);
-    for (const each of [jobs, jobWait, dueLag, deliveries, deliveryWait]) each.reset();
-    if (backlog === null) return;
+    for (const each of [jobs, jobWait, dueLag, deliveries, deliveryWait, broken]) each.reset();
     const now = Date.now();
-    const seconds = (since: number | null) => (since === null ? 0 : Math.max(0, now - since) / 1000);
-    jobs.set({ state: 'ready' }, backlog.queue.ready);
-    jobs.set({ state: 'failed' }, backlog.queue.failed);
-    jobWait.set({}, seconds(backlog.queue.firstReadyAt));
-    dueLag.set({}, backlog.dueLagMs / 1000);
-    deliveries.set({}, backlog.deliveries.due);
-    deliveryWait.set({}, seconds(backlog.deliveries.firstDueAt));
+    if (backlog !== null) showOne({}, backlog, now);
+    for (const [cell, known] of cells) if (now - known.readAt <= knownForMs) showOne({ cell }, known.backlog, now);
   });
+  const showOne = (labels: { readonly cell?: string }, backlog: Backlog, now: number) => {
+    const { queue, dueLagMs, deliveries: sent } = backlog;
+    const seconds = (since: number | null) => (since === null ? 0 : Math.max(0, now - since) / 1000);
+    jobs.set({ ...labels, state: 'ready' }, queue.ready);
+    jobs.set({ ...labels, state: 'failed' }, queue.failed);
+    jobWait.set(labels, seconds(queue.firstReadyAt));
+    dueLag.set(labels, dueLagMs / 1000);
+    deliveries.set(labels, sent.due);
+    deliveryWait.set(labels, seconds(sent.firstDueAt));
+    if (backlog.broken !== undefined) broken.set(labels, backlog.broken);
+  };
   const gauge = gaugesOfDatabase(registry, show);
   const jobs = gauge('queue_jobs', 'Jobs that wait for a worker (ready), and that failed for good (failed).', [
     'state',
+    'cell',
   ]);
-  // An unused label: a gauge without labels would report 0 while the database does not respond.
-  const jobWait = gauge('queue_oldest_job_seconds', 'How long the first ready job has waited.', ['never']);
-  const dueLag = gauge('due_work_lag_seconds', 'How long the first piece of undone work has been due.', ['never']);
-  const deliveries = gauge('webhook_deliveries_due', 'Webhook deliveries that are due.', ['never']);
-  const deliveryWait = gauge('webhook_oldest_delivery_seconds', 'How long the first of them has been due.', ['never']);
+  // The home cell has no label. A gauge without labels would report 0 while the database does not respond.
+  const jobWait = gauge('queue_oldest_job_seconds', 'How long the first ready job has waited.', ['cell']);
+  const dueLag = gauge('due_work_lag_seconds', 'How long the first piece of undone work has been due.', ['cell']);
+  const deliveries = gauge('webhook_deliveries_due', 'Webhook deliveries that are due.', ['cell']);
+  const deliveryWait = gauge('webhook_oldest_delivery_seconds', 'How long the first of them has been due.', ['cell']);
+  const broken = gauge('cell_broken_invariants', 'Invariants that the last check of a cell found broken.', ['cell']);
 }

@@ -46,20 +46,35 @@ export async function migrate(
   await createSchema(database, schema);
   const queueSchema = queueSchemaOf(schema);
   await runQueueMigrations({ pgPool: ownerPool, schema: queueSchema });
-  const isNew = (await listMissingMigrations(ownerPool)) === null;
-  const migrator = new Migrator({
-    db: database,
-    provider: { getMigrations: () => readMigrations(schema, isNew) },
-    migrationTableSchema: schema,
-  });
-  const { error, results } = await migrator.migrateToLatest();
-  if (error) throw error;
+  const ran = await runMigrations(database, ownerPool, schema);
   await database.transaction().execute(async (transaction) => {
     // Several starts at once give these rights one after the other, and only the first has any to give.
     await sql`lock table ${sql.id(queueSchema, 'migrations')} in share row exclusive mode`.execute(transaction);
     await sql.raw(openQueue(queueSchema)).execute(transaction);
     if (login !== null) await admit(transaction, login);
   });
+  return ran;
+}
+
+/**
+ * Runs the numbered migrations that are missing, and returns their names. The migrator reads the columns of the whole database, and
+ * fails when another schema drops one meanwhile. So it is not asked where there is nothing to do.
+ */
+async function runMigrations(
+  database: Kysely<unknown>,
+  ownerPool: pg.Pool,
+  schema: string,
+): Promise<readonly string[]> {
+  const known = await knownMigrations();
+  const ran = await listRanMigrations(ownerPool);
+  if (ran.length === known.length && known.every((name) => ran.includes(name))) return [];
+  const migrator = new Migrator({
+    db: database,
+    provider: { getMigrations: () => readMigrations(schema, ran.length === 0) },
+    migrationTableSchema: schema,
+  });
+  const { error, results } = await migrator.migrateToLatest();
+  if (error) throw error;
   return (results ?? []).filter((result) => result.status === 'Success').map((result) => result.migrationName);
 }
 
@@ -84,13 +99,17 @@ export async function knownMigrations(): Promise<readonly string[]> {
 
 /** The migrations of this version that the database lacks; null for a database without any. */
 export async function listMissingMigrations(ownerPool: pg.Pool): Promise<readonly string[] | null> {
+  const ran = await listRanMigrations(ownerPool);
+  return ran.length === 0 ? null : (await knownMigrations()).filter((name) => !ran.includes(name));
+}
+
+async function listRanMigrations(ownerPool: pg.Pool): Promise<readonly string[]> {
   const { rows: found } = await ownerPool.query<{ found: boolean }>(
     `select to_regclass('kysely_migration') is not null as found`,
   );
-  if (!found[0]?.found) return null;
+  if (!found[0]?.found) return [];
   const { rows } = await ownerPool.query<{ name: string }>('select name from kysely_migration');
-  const ran = new Set(rows.map((row) => row.name));
-  return ran.size === 0 ? null : (await knownMigrations()).filter((name) => !ran.has(name));
+  return rows.map((row) => row.name);
 }
 
 /** Whether the user who has logged in could change or drop the tables. */

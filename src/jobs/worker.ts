@@ -1,4 +1,5 @@
 import { EventEmitter } from 'node:events';
+import process from 'node:process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Logger, type Runner, run, type WorkerEvents } from 'graphile-worker';
 import type pg from 'pg';
@@ -19,6 +20,9 @@ interface WorkerOptions {
   readonly crontab: string;
   readonly log: (level: 'error' | 'warn' | 'info' | 'debug', message: string) => void;
 }
+
+// The queue stops with this exit code when a queue of any schema in the database is migrated. Its next start checks its own.
+const exitOfMigration = 57;
 
 // Jobs mostly wait for the database or an external server.
 const concurrency = 10;
@@ -163,9 +167,11 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
       await runner.promise.catch(ignore);
       await living.clear();
       if (stopped.signal.aborted) return;
+      if (process.exitCode === exitOfMigration) process.exitCode = undefined;
       log(
         'warn',
-        'the queue has stopped because the database is not responding; it starts again when the database does',
+        'the queue has stopped because the database is not responding, or because a schema in it was migrated; it starts again when ' +
+          'the database responds',
       );
     }
   };

@@ -1,19 +1,23 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
 import process from 'node:process';
 import { after, before, mock, test } from 'node:test';
 import pg from 'pg';
 import { readConfig } from '../../src/config.ts';
+import { knownMigrations } from '../../src/database/migrate.ts';
 import { invariants } from '../../src/invariants/check-invariants.ts';
 import { check, createOrganization, runMigrate } from '../../src/main-admin.ts';
 import { addCell, showCells } from '../../src/main-cells.ts';
 import type { Body } from '../support/harness.ts';
 import { OwnPostgres, PressedService, until } from '../support/pressed.ts';
 import { program } from '../support/program.ts';
+import { startEndpoint } from '../support/webhook-endpoint.ts';
 
 // A home cell in the schema `home`, and cells in its database and in another, with a login that owns nothing.
-const operatorKey = { TOLLKEEPER_TEST_KEY: 'sk_test_of_the_home_cell' };
+const key = 'sk_test_of_the_home_cell';
+const endpoint = await startEndpoint(() => ({ status: 200 }));
 let postgres: OwnPostgres;
 let admin: pg.Client;
 let settings: Readonly<Record<string, string>>;
@@ -39,7 +43,7 @@ before(async () => {
     DATABASE_SCHEMA: 'home',
     TOLLKEEPER_ENCRYPTION_KEY: Buffer.alloc(32, 1).toString('base64'),
     LOG_LEVEL: 'error',
-    ...operatorKey,
+    TOLLKEEPER_TEST_KEY: key,
   };
   await printed(() => createOrganization(config(), { name: 'Acme', ...json }));
 });
@@ -176,32 +180,126 @@ test('a check covers the cells, and names the cell of a broken row', async () =>
   await admin.query('reset search_path; reset session_replication_role');
 });
 
+/** Undoes the last migration of a cell. It must only make functions, which is easily undone. */
+async function undoLastMigration(cell: string): Promise<string> {
+  const last = (await knownMigrations()).at(-1) ?? '';
+  const text = await readFile(new URL(`../../migrations/${last}`, import.meta.url), 'utf8');
+  const made = [...text.matchAll(/^create function (\w+)/gm)].map(([, name]) => name);
+  const { rows } = await admin.query(
+    'select oid::regprocedure as name from pg_proc where pronamespace = $1::regnamespace and proname = any($2)',
+    [cell, made],
+  );
+  for (const { name } of rows) await admin.query(`drop function ${name} cascade`);
+  await admin.query(`delete from ${cell}.kysely_migration where name = $1`, [last]);
+  return last;
+}
+
 test('a start refuses a cell that is older or that another schema has replaced, and migrate brings the cells up to date', async () => {
-  await admin.query(`
-    alter table cell_a.cell rename to former; drop table cell_a.cells;
-    delete from cell_a.kysely_migration where name = (select max(name) from cell_a.kysely_migration)`);
+  const last = await undoLastMigration('cell_a');
   assert.match(
     await refusalOf(PressedService.spawn(settings)),
     /Cell cell_a: The database is older than this version\. Run: tollkeeper migrate$/,
   );
-  // The schema is migrated, and belongs to nobody.
+  const { migrations, cells } = await printed(() => runMigrate(config(), json));
+  assert.deepEqual(
+    [migrations, cells],
+    [[], ['cell_a', 'cell_b', 'cell_k'].map((cell) => ({ cell, migrations: cell === 'cell_a' ? [last] : [] }))],
+  );
+  // A migrated schema that belongs to nobody.
+  await admin.query('alter table cell_a.cell rename to former');
+  await admin.query('create table cell_a.cell as select gen_random_uuid() as installation, true as is_home');
+  await admin.query('grant select on cell_a.cell to tollkeeper_worker');
   await assert.rejects(runMigrate(config(), json), {
     message: 'Cell cell_a: The schema at this address belongs to another installation.',
   });
   await admin.query('drop table cell_a.cell; alter table cell_a.former rename to cell');
-  const { migrations, cells } = await printed(() => runMigrate(config(), json));
-  assert.deepEqual([migrations, cells], [[], ['cell_a', 'cell_b', 'cell_k'].map((cell) => ({ cell, migrations: [] }))]);
 });
 
-test('a service starts while the server of a cell does not respond, and says so', async () => {
+const late: PressedService[] = [];
+after(() => Promise.all(late.map((service) => service.remove())));
+
+/** A service that sends to this machine, and that ends at the latest with the test. */
+async function startLate(more: Readonly<Record<string, string>> = {}): Promise<PressedService> {
+  const service = await PressedService.spawn({
+    ...settings,
+    LOG_LEVEL: 'warn',
+    TOLLKEEPER_WEBHOOK_ALLOW: '127.0.0.0/8',
+    ...more,
+  });
+  late.push(service);
+  await service.untilListening();
+  return service;
+}
+
+const queueOfElsewhere = `select from pg_stat_activity where datname = 'elsewhere' and application_name = 'tollkeeper-queue'`;
+
+test('a service starts while the server of a cell does not respond, says so, and runs its jobs when it does', async () => {
   await admin.query(`update home.cells set address = 'postgres://127.0.0.1:9/none' where name = 'cell_b'`);
-  const service = await PressedService.start({ PORT: '0', ...settings, LOG_LEVEL: 'warn' });
+  const service = await startLate();
   assert.match(service.output, /Cell cell_b is not responding: connect ECONNREFUSED/);
-  assert.equal(
-    (await service.request('GET', '/pricing-models/default', undefined, { key: operatorKey.TOLLKEEPER_TEST_KEY }))
-      .status,
-    200,
-  );
-  await service.stop();
+  assert.equal((await service.request('GET', '/pricing-models/default', undefined, { key })).status, 200);
   await assert.rejects(check(config(), json), { message: /^Cell cell_b: connect ECONNREFUSED/ });
+  // Nor does it matter that a schema of its database is migrated, while another service starts.
+  const [other] = await Promise.all([startLate(), fillCell(endpoint.url)]);
+  await until('the queue starts again', () => /the queue works again/.test(service.output));
+  await other.stop();
+  await until('the jobs of the cell wait', () =>
+    /Cell cell_b: its jobs wait: connect ECONNREFUSED/.test(service.output),
+  );
+  assert.equal((await admin.query(queueOfElsewhere)).rowCount, 0);
+  await admin.query('update home.cells set address = $1 where name = $2', [elsewhere, 'cell_b']);
+  await until('the jobs of the cell run', () => /Cell cell_b: its jobs run\./.test(service.output));
+  assert.notEqual((await admin.query(queueOfElsewhere)).rowCount, 0);
+  await service.stop();
+});
+
+/** Makes a schema with a customer whose month is over, and with a message that waits for `url`. Nobody works there yet. */
+async function fillCell(url: string): Promise<void> {
+  const service = await startLate({ DATABASE_SCHEMA: 'cell_l', TOLLKEEPER_WORK: 'off' });
+  const ask = async (method: string, path: string, body: unknown) => {
+    const answer = await service.request(method, path, body, { key });
+    assert.equal(answer.status, 200, JSON.stringify(answer.body));
+  };
+  await ask('PUT', '/test-clock', { testClock: { now: Date.now() - 40 * 86_400_000 } });
+  await ask('POST', '/webhooks', { webhook: { name: 'Here', url, filterTypes: ['customer.created'] } });
+  await ask('POST', '/customers', { customer: { externalId: 'ann', email: 'ann@acme.test', name: 'Ann' } });
+  await service.stop();
+  await admin.query('update cell_l.environments set clock_now = null');
+}
+
+test('a running service sends the messages of an added cell, does its due work and checks it, and so does another when it is killed', async () => {
+  const service = await startLate();
+  assert.deepEqual(endpoint.received, []);
+  await admin.query(`
+    update cell_l.cell set is_home = false, installation = (select installation from home.cell);
+    insert into home.cells (name, created_at) values ('cell_l', 0)`);
+  await until('the message is sent', () => endpoint.received.length > 0);
+
+  const ask = (task: string) =>
+    admin.query(`select cell_l.enqueue_job($1, '{}'::json, $1 || ' of the test', now(), 3)`, [task]);
+  const countOf = async (table: string) =>
+    Number((await admin.query(`select count(*) from cell_l.${table}`)).rows[0]?.count);
+  const periods = await countOf('billing_periods');
+  await ask('find_due_work');
+  await until('the next period has begun', async () => (await countOf('billing_periods')) > periods);
+  await ask('check_invariants');
+  await until('the cell is checked', async () => (await countOf('check_runs')) > 0);
+  const { rows } = await admin.query(
+    `select each ->> 'name' as name from cell_l.check_runs, jsonb_array_elements(result) each
+      where (each -> 'violations' ->> 'count')::integer > 0`,
+  );
+  assert.deepEqual(rows, []);
+  assert.equal(await countOf('webhook_deliveries'), 1);
+  const metrics = await (await fetch(`${service.address}/metrics`)).text();
+  assert.match(metrics, /^tollkeeper_queue_jobs\{state="ready"\} \d/m);
+  assert.match(metrics, /^tollkeeper_queue_jobs\{cell="cell_l",state="failed"\} 0$/m);
+  assert.match(metrics, /^tollkeeper_cell_broken_invariants\{cell="cell_l"\} 0$/m);
+  assert.match(metrics, /^tollkeeper_pool_connections\{pool="jobs of cell_l",state="idle"\} \d/m);
+
+  const other = await startLate();
+  await service.remove();
+  await admin.query(`update cell_l.webhook_deliveries set status = 'pending', next_attempt_at = 0`);
+  await until('the other service sends it again', () => endpoint.received.length > 1);
+  assert.equal(new Set(endpoint.received.map(({ eventId }) => eventId)).size, 1);
+  await other.stop();
 });
