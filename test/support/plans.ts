@@ -2,7 +2,7 @@ import type { Body, TestApp } from './harness.ts';
 import { capacity, credits, eventTypes, firstBalance, meter, newCustomer, plan, resource, toggle } from './shop.ts';
 
 /** A free plan, a paid one, one with a trial, and another that costs nothing. */
-const plans = {
+export const plans = {
   name: 'Plans',
   isDefault: true,
   features: [
