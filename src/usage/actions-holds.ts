@@ -26,7 +26,15 @@ import { type CatchUp, openMissingSeries, UsageCache } from './actions-resolve.t
 import { hasFallen } from './ledger.ts';
 import { listByTransactionKey, nextBooking, transactionKeyOf } from './store.ts';
 import { type LockedBalance, lockBalances } from './store-accounts.ts';
-import { closeHold, countOpenHolds, endExpiredHolds, findHold, insertHold, listHeldUnits, pageOfHolds } from './store-holds.ts';
+import {
+  closeHold,
+  countOpenHolds,
+  endExpiredHolds,
+  findHold,
+  insertHold,
+  listHeldUnits,
+  pageOfHolds,
+} from './store-holds.ts';
 import { accessRefusal, type Draft, insufficientBalance, seriesOf, spendUseOf } from './usage-draft.ts';
 import type { NewUsageEvent, UsageBalance, UsageEvent } from './usage-event.ts';
 import {
