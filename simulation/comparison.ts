@@ -64,7 +64,9 @@ export function expectedOf(books: Books): Picture {
 }
 
 function subscriptionLine({ now }: Books, each: Subscription) {
-  const settlements = each.customer.holds.filter(({ subscription, settled }) => subscription === each && settled);
+  const settlements = each.customer.holds.filter(
+    ({ subscription, price, settled }) => subscription === each && price.meter === meterSlug && settled,
+  );
   const live = each.credits.filter(({ expiresAt }) => expiresAt === null || expiresAt > now);
   return {
     subscription: each.plan.slug,

@@ -148,11 +148,17 @@ export function usedOf({ events = 0n, own = 0n }: Payable, units: bigint): Used 
   return { ...nothing, units, events, own };
 }
 
+function hasHadCredits({ subscriptions }: Customer, { slug, credits }: PoolAccount): boolean {
+  return credits.length > 0 || subscriptions.some(({ inPools }) => (inPools.get(slug)?.credits.length ?? 0) > 0);
+}
+
 /** The units of a use that its pool pays for: whole ones, as many as its balance pays. */
 export function unitsPaid(books: Books, use: Payable): bigint {
   const payer = payerOf(use);
   if (payer === null || payer.costOf === null) return 0n;
   const { account, costOf, isWhole } = payer;
+  // Without an account it does not even pay for what costs nothing.
+  if (!hasHadCredits(use.subscription.customer, account)) return 0n;
   const balance = most(0n, balanceIn(books, use.subscription.customer, account));
   if (costOf(use.units) <= balance) return use.units;
   let [paid, tooMany] = [0n, isWhole ? 0n : use.units];

@@ -1,5 +1,13 @@
 import { rateOf } from './catalogue-pools.ts';
-import { isMeasured, type Meter, meterSlug, type Properties, type UsagePrice, usersSlug } from './catalogue-usage.ts';
+import {
+  isMeasured,
+  type Meter,
+  meterSlug,
+  meters,
+  type Properties,
+  type UsagePrice,
+  usersSlug,
+} from './catalogue-usage.ts';
 import { least, most, nearest, shareOfUnits, total } from './oracle-arithmetic.ts';
 import { creditLine, draw, give, hasEnded, liveCredits, unitsIn, withhold } from './oracle-credits.ts';
 import { heldOf } from './oracle-holds.ts';
@@ -18,6 +26,7 @@ import {
   type PoolHolder,
   type Subscription,
 } from './oracle-records.ts';
+import type { MeterAccount } from './oracle-records-usage.ts';
 import { grantedFor, grantParts, partAround } from './oracle-rhythm.ts';
 
 /** Credits of a period, and their use. */
@@ -213,7 +222,15 @@ export function spendOfUse(books: Books, use: UseOfCalls, pooled: bigint): Spend
 }
 
 /** Records what a hold was used for, at the rate of events without properties. */
-export function useHeld(books: Books, { subscription, price, label }: Hold, amount: number): void {
+export function useHeld(books: Books, hold: Hold, amount: number): void {
+  const { subscription, price, label } = hold;
+  const other = meters.find(({ slug }) => slug === price.meter);
+  if (other !== undefined) {
+    const transactionId = `hold ${subscription.customer.holds.indexOf(hold)}`;
+    const event = { subscription, meter: other, price, label, transactionId, units: amount, properties: {} };
+    if (amount > 0) recordOthers(books, [{ ...event, own: 0n, told: null, date: null }]);
+    return;
+  }
   const use = { subscription, price, label, amount, properties: {} };
   const [paid] = payByPools(books, [payableOf(use)]);
   const pooled = paid?.units ?? 0n;
@@ -246,14 +263,20 @@ function isLate({ period }: Subscription, date: number | null): boolean {
   return date !== null && period !== null && date < period.start;
 }
 
+/** The state of a meter without credits, which its first event or hold opens. */
+export function openMeter({ meters: known }: Subscription, slug: string): MeterAccount {
+  const account = known.get(slug) ?? { events: new Map(), used: 0, settled: 0, pooled: 0 };
+  known.set(slug, account);
+  return account;
+}
+
 /**
  * Records events of a request, each once: returns the new ones. Units that are measured later count here for nothing.
  * `isChecked`: they had to fit into limits.
  */
 export function recordOthers(books: Books, events: readonly Other[], isChecked = false): Other[] {
   const fresh = events.filter(({ subscription, meter: of, transactionId, units, told }) => {
-    const account = subscription.meters.get(of.slug) ?? { events: new Map(), used: 0, settled: 0, pooled: 0 };
-    subscription.meters.set(of.slug, account);
+    const account = openMeter(subscription, of.slug);
     if (account.events.has(transactionId)) return false;
     account.events.set(transactionId, { units, told });
     return true;

@@ -5,12 +5,14 @@ import { fits, spendOf } from './oracle-limits.ts';
 import { balance, balanceIn, drawnFor, mostOfPool, pooledShare, unitsPaid } from './oracle-pools.ts';
 import { type Books, type Hold, hasAccess, isCurrent, reach } from './oracle-records.ts';
 import { noteFall } from './oracle-top-ups.ts';
-import { useHeld } from './oracle-usage.ts';
+import { openMeter, useHeld } from './oracle-usage.ts';
 import type { Random } from './random.ts';
 import { allSubscriptions, type Draw, nameOf } from './step.ts';
 import { drawLabel } from './steps-limits.ts';
 
 const callsPrices = usagePrices.filter(({ meter }) => meter === meterSlug);
+// A meter without credits and rates: a pool in money pays its price.
+const drawnAtPrice = usagePrices.filter(({ slug }) => slug === 'compute');
 
 /** Reserves units temporarily, as far as the balance covers them. A hold has no properties to find a price by. */
 export const takeHold: Draw = ({ random, books }) => {
@@ -18,13 +20,15 @@ export const takeHold: Draw = ({ random, books }) => {
   const usable = subscriptions.filter((each) => balance(books, each) > 0);
   const subscription = random.pick(usable.length > 0 && random.chance(0.85) ? usable : subscriptions);
   if (subscription === undefined) return null;
-  const left = balance(books, subscription);
   const withoutWhere = callsPrices.filter(({ where }) => where === undefined);
-  const price = random.pick(random.chance(0.9) ? withoutWhere : callsPrices);
+  const isAtPrice = random.chance(0.3);
+  const price = random.pick(isAtPrice ? drawnAtPrice : random.chance(0.9) ? withoutWhere : callsPrices);
   if (price === undefined) return null;
-  const use = { subscription, meter: meterSlug, price, properties: {} };
+  const { meter } = price;
+  const left = isAtPrice ? 0 : balance(books, subscription);
+  const use = { subscription, meter, price, properties: {} };
   const paid = unitsPaid(books, { ...use, units: mostOfPool });
-  const inAll = Math.max(left, 0) + (random.chance(0.4) ? Number(paid) : 0);
+  const inAll = Math.max(left, 0) + (isAtPrice || random.chance(0.4) ? Number(paid) : 0);
   const amount =
     inAll > 0 && random.chance(0.85) ? random.between(1, inAll) : Math.max(1, inAll + random.between(0, 20));
   const expiresAt = books.now + lengthOf(random);
@@ -33,7 +37,7 @@ export const takeHold: Draw = ({ random, books }) => {
   const namesMeter = random.chance(0.05);
   const label = drawLabel(random);
   return {
-    text: `holds ${amount} of ${left} and ${paid} of a pool on ${nameOf(subscription)} until ${new Date(expiresAt).toISOString()}`,
+    text: `holds ${amount} of ${left} ${meter} and ${paid} of a pool on ${nameOf(subscription)} until ${new Date(expiresAt).toISOString()}`,
     customer: subscription.customer,
     ask: async (records) => {
       const subscriptionId = await records.subscription(subscription);
@@ -43,7 +47,7 @@ export const takeHold: Draw = ({ random, books }) => {
         body: {
           hold: {
             subscriptionId,
-            ...(namesMeter ? { meter: meterSlug } : { priceSlug: price.slug }),
+            ...(namesMeter ? { meter } : { priceSlug: price.slug }),
             amount,
             expiresAt,
             label,
@@ -55,18 +59,19 @@ export const takeHold: Draw = ({ random, books }) => {
       if (namesMeter || price.where !== undefined || !hasAccess(books, subscription)) return 'refused';
       if (!canEnd(books, expiresAt) || pooled === null) return 'refused';
       const drawn = drawnFor(held, pooled);
-      const spend = { meter: meterSlug, price, label, drawn, units: BigInt(amount) };
+      const spend = { meter, price, label, drawn, units: BigInt(amount) };
       if (!fits(books, spendOf(books, subscription, spend))) {
         reach(books, 'hold refused by a limit', subscription.customer);
         return 'refused';
       }
-      if (pooled > 0n) reach(books, 'hold of a pool', subscription.customer);
+      if (pooled > 0n) reach(books, isAtPrice ? 'hold at the price' : 'hold of a pool', subscription.customer);
       const { customer } = subscription;
       const account = customer.pools.find(({ slug }) => pooled > 0n && slug === drawn?.pool) ?? null;
       if (account !== null) {
         const before = balanceIn(books, customer, account);
         noteFall(books, customer, account, before, before - (drawn?.amount ?? 0n));
       }
+      if (isAtPrice) openMeter(subscription, meter);
       customer.holds.push({
         subscription,
         price,

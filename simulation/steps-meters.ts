@@ -188,6 +188,7 @@ function otherOf(told: Told, meter: Meter, units: number): Other {
 /** Events that were recorded before, or are in the same request. */
 function knownOf({ meters: accounts }: Subscription, told: readonly Told[]): Told[] {
   const recorded = [...accounts.values()].flatMap(({ events }: MeterAccount) => [...events.values()]);
-  const known = recorded.map((each) => each.told as Told);
+  // The event of a settled hold has the id of the hold, which nobody sends.
+  const known = recorded.flatMap((each) => (each.told as Told | null) ?? []);
   return [...known, ...told.filter(({ subscription }) => subscription.meters === accounts)];
 }
