@@ -136,9 +136,6 @@ async function placeFrom(placing: Placing): Promise<Placed> {
   const client = await coordinator.connect();
   try {
     await client.query('select pg_advisory_lock($1, hashtext($2))', [advisoryLocks.placing, schema]);
-    const missing = await listMissingMigrations(coordinator);
-    if (missing === null || missing.length > 0)
-      throw new Error(`The schema ${schema} is not up to date. Run: tollkeeper migrate`);
     const node = await bringTo(client, placing);
     await alignSequences(client, schema);
     await openOn(client, schema, node);
@@ -160,6 +157,9 @@ async function bringTo(
     if (before !== null) await takeBack(client, schema);
     return target;
   }
+  const missing = await listMissingMigrations(coordinator);
+  if (missing === null || missing.length > 0)
+    throw new Error(`The schema ${schema} is not up to date. Bring it to the coordinator and run: tollkeeper migrate`);
   if (before === null) await distribute(client, schema);
   for (const node of nodes) if (!isCoordinator(node)) await makeQueue(poolOf(pools, node), schema);
   await defineOnNodes(client, schema);
