@@ -13,7 +13,6 @@ import {
   moveTo,
   openOn,
   prepareNodes,
-  takeBack,
 } from './database/citus.ts';
 import { createDatabase, createPool, defaultSchema } from './database/database.ts';
 import { listMissingMigrations, makeQueue } from './database/migrate.ts';
@@ -115,9 +114,12 @@ async function place(pool: pg.Pool, server: SchemaOfServer, wanted: string | und
 
 function nodeOf(nodes: readonly ClusterNode[], wanted: string): ClusterNode {
   const node = nodes.find(({ host, port }) => wanted === `${host}:${port}`);
-  if (node !== undefined) return node;
+  if (node !== undefined && !isCoordinator(node)) return node;
   throw new Error(
-    `--node: ${wanted} is none of the cluster. There are: ${nodes.map(({ host, port }) => `${host}:${port}`).join(', ')}`,
+    `--node: ${wanted} is none of the cluster. There are: ${nodes
+      .filter((known) => !isCoordinator(known))
+      .map(({ host, port }) => `${host}:${port}`)
+      .join(', ')}`,
   );
 }
 
@@ -151,15 +153,10 @@ async function bringTo(
   { schema, nodes, pools, coordinator, target }: Placing,
 ): Promise<ClusterNode> {
   const before = await findNode(coordinator, schema);
-  const leavesNothing = target !== null && isCoordinator(target);
-  if (before === null || leavesNothing) await refuseService(client);
-  if (leavesNothing) {
-    if (before !== null) await takeBack(client, schema);
-    return target;
-  }
+  if (before === null) await refuseService(client);
   const missing = await listMissingMigrations(coordinator);
   if (missing === null || missing.length > 0)
-    throw new Error(`The schema ${schema} is not up to date. Bring it to the coordinator and run: tollkeeper migrate`);
+    throw new Error(`The schema ${schema} is not up to date. Run: tollkeeper migrate`);
   if (before === null) await distribute(client, schema);
   for (const node of nodes) if (!isCoordinator(node)) await makeQueue(poolOf(pools, node), schema);
   await defineOnNodes(client, schema);

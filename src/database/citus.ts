@@ -186,25 +186,20 @@ export async function defineOnNodes(client: pg.PoolClient, schema: string): Prom
 
 /** Lets one node enter environments, as long as it has the schema. */
 export async function openOn(client: pg.PoolClient, schema: string, node: ClusterNode): Promise<void> {
-  const isHere = isCoordinator(node)
-    ? `not exists (select from pg_dist_shard where logicalrelid = to_regclass('one_row'))`
-    : `exists (select from pg_dist_shard s join pg_dist_placement p on p.shardid = s.shardid
-                where s.logicalrelid = to_regclass('one_row') and p.groupid = l.groupid)`;
   await onAllNodes(client, [
     `set search_path = "${schema}"`,
     `create or replace function refuse_elsewhere() returns void language plpgsql stable as $refuse$
      begin
-       if not exists (select from pg_dist_local_group l where l.groupid = ${node.group} and ${isHere}) then
+       if not exists (
+         select from pg_dist_shard s
+           join pg_dist_placement p on p.shardid = s.shardid
+           join pg_dist_local_group l on l.groupid = p.groupid
+          where s.logicalrelid = to_regclass('one_row') and l.groupid = ${node.group})
+       then
          raise cannot_connect_now using message = 'the schema is on another node';
        end if;
      end $refuse$`,
   ]);
-}
-
-/** Makes the tables of a schema those of the coordinator alone. */
-export async function takeBack(client: pg.PoolClient, schema: string): Promise<void> {
-  await client.query('set citus.enable_unsafe_triggers = on');
-  await client.query('select citus_schema_undistribute($1::regnamespace)', [`"${schema}"`]);
 }
 
 /** Moves a schema to another node while it is in use. */

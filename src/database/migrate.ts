@@ -38,7 +38,7 @@ export async function migrate(
     const missing = await listMissingMigrations(ownerPool);
     if (missing === null || missing.length > 0)
       throw new UnusableServer(
-        `The schema ${schema} is on a node of Citus, where this version cannot migrate it. docs/scaling.md tells how to update it.`,
+        `The schema ${schema} is on a node of Citus, where this version cannot migrate it (docs/scaling.md). Use the former version.`,
       );
     return [];
   }
