@@ -84,7 +84,8 @@ function billedOf(invoice: Invoice, { usage }: Line) {
     const own = discounts[index] ?? 0;
     return {
       listed: amount - takenBack,
-      off: takenBack + (discountAmount === 0 ? 0 : share(own, ofPercents, discountAmount)),
+      // A line that paid back gave its part of the discount back.
+      off: (discountAmount === 0 ? 0 : share(own, ofPercents, discountAmount)) - takenBack,
       rate: taken.length > 1 ? null : ofOne,
       net: amount - own - netTakenBack(invoice, index),
     };
