@@ -3113,7 +3113,7 @@ CREATE OR REPLACE FUNCTION public.balances_of_subscription(p_environment bigint,
  STABLE
 AS $function$
   select string_agg(a.usage_meter_id || ' ' || case when a.held = 0 and coalesce(a.credits_end_at > p_now, true) then a.available
-                                                    else balance_of_account(a, p_now) end, ' ')
+                                                    else balance_of_account(row(a.*)::ledger_accounts, p_now) end, ' ')
     from ledger_accounts a
    where a.environment_id = p_environment and a.subscription_id = p_subscription
 $function$;

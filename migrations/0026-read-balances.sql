@@ -83,7 +83,7 @@ end $$;
 create function balances_of_subscription(p_environment bigint, p_subscription text, p_now bigint) returns table (balances text)
   language sql stable as $$
   select string_agg(a.usage_meter_id || ' ' || case when a.held = 0 and coalesce(a.credits_end_at > p_now, true) then a.available
-                                                    else balance_of_account(a, p_now) end, ' ')
+                                                    else balance_of_account(row(a.*)::ledger_accounts, p_now) end, ' ')
     from ledger_accounts a
    where a.environment_id = p_environment and a.subscription_id = p_subscription
 $$;

@@ -104,6 +104,19 @@ begin
     execute regexp_replace(regexp_replace(found.definition, '\nBEGIN ATOMIC\n(.*)END\s*$', E'\nAS $body$\n\\1$body$'),
       '\nRETURN (.*)$', E'\nAS $body$ SELECT \\1 $body$');
   end loop;
+  -- Citus carries out no SQL function whose statement on tables has parameters.
+  for found in
+    select split_part(pg_get_functiondef(p.oid), E'\nAS $', 1) as head, rtrim(p.prosrc, E' ;\n') as body,
+           p.proretset as returns_rows, p.prorettype::regtype as type
+      from pg_proc p join pg_language l on l.oid = p.prolang
+     where p.pronamespace = current_schema()::regnamespace and l.lanname = 'sql' and p.pronargs > 0 and p.provolatile <> 'i'
+  loop
+    execute format(E'%s\nAS $body$ #variable_conflict use_column\n%s $body$', replace(found.head, ' LANGUAGE sql', ' LANGUAGE plpgsql'),
+      case when found.returns_rows then format('begin return query %s; end', found.body)
+           when found.type <> 'void'::regtype
+           then format('declare answer %s; begin for answer in %s loop return answer; end loop; return null; end', found.type, found.body)
+           else format('begin %s; end', regexp_replace(found.body, '^\s*select\y', 'perform', 'i')) end);
+  end loop;
   -- A plan of Citus is made for the values of a statement.
   for found in
     select oid::regprocedure as name from pg_proc

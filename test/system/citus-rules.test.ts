@@ -137,12 +137,21 @@ test('a schema takes the form in which Citus distributes it, more than once', as
       select proname from pg_proc where pronamespace = current_schema()::regnamespace
          and (prosqlbody is not null or array_to_string(proconfig, ' ') ~ 'plan_cache_mode')
       union all
+      select proname from pg_proc p join pg_language l on l.oid = p.prolang
+       where p.pronamespace = current_schema()::regnamespace and l.lanname = 'sql' and p.pronargs > 0 and p.provolatile <> 'i'
+      union all
       select attname from pg_attribute join pg_class c on c.oid = attrelid
        where c.relnamespace = current_schema()::regnamespace and attidentity <> ''`);
     assert.deepEqual(left, []);
     const commands = await rowsOf<{ command: string }>(definitions);
     await client.query(commands.map(({ command }) => command).join(';\n'));
   }
+  const rewritten = await rowsOf<{ call: string }>(`
+    select format('select %I(%s)', p.proname,
+             (select string_agg('null::' || format_type(type, null), ', ') from unnest(p.proargtypes) type)) as call
+      from pg_proc p where p.pronamespace = current_schema()::regnamespace and p.prosrc ~ '#variable_conflict'`);
+  assert(rewritten.length > 5);
+  for (const { call } of rewritten) await client.query(call);
   const entering = await rowsOf(`
     select proname from pg_proc where pronamespace = current_schema()::regnamespace and prosrc ~ 'perform refuse_elsewhere' order by 1`);
   assert.deepEqual(
