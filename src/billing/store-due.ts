@@ -213,13 +213,18 @@ type StretchKind = 'renew' | 'interim';
 // Matches the number of pieces of a transaction.
 const stretchLimit = 500;
 
-/** The columns of a piece of this kind, which is a subscription `s`. */
+/**
+ * The columns of a piece of this kind, which is a subscription `s`. One that an automatic top-up may follow is not plain: the
+ * purchase is of the instant at which its credits end.
+ */
 function pieceColumns(kind: StretchKind): RawBuilder<unknown> {
   const dueAt = sql.ref(kind === 'renew' ? 's.current_billing_period_end' : 's.interim_at');
   return sql`s.id, s.customer_id, ${dueAt} as at,
     s.current_billing_period_start < s.current_billing_period_end and s.scheduled_adjustment_at is null and not exists (
       select from invoices draft where draft.environment_id = s.environment_id and draft.subscription_id = s.id
-         and draft.finalizes_at is not null) as is_plain`;
+         and draft.finalizes_at is not null) and not exists (
+      select from auto_top_ups t where t.environment_id = s.environment_id and t.customer_id = s.customer_id
+         and t.stopped_at is null) as is_plain`;
 }
 
 /**

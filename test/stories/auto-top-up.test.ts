@@ -347,3 +347,24 @@ test('a top-up that could not buy is refused by its field, and null removes it',
   assert.equal(await set(externalId, null), null);
   assert.equal(await read(externalId), null);
 });
+
+test('a top-up after a renewal is dated as it, although the clock passes the next renewal of another customer', async () => {
+  await moveTo(instant('2026-06-16'));
+  const { customerId, externalId } = await plans.newCustomer('pm_card_visa');
+  // 1500 calls until 10 August, and 1000 from then on, beside the 500 of once.
+  const long = { billingAnchor: { day: 10 }, firstPeriod: 'long' };
+  await plans.subscribe({ customerId, priceSlug: 'pro-monthly', ...long });
+  await app.runJobs({ all: true });
+  await set(externalId, { ...refill, below: 1600 });
+  await moveTo(instant('2026-07-10T12:00'));
+  const other = await plans.newCustomer('pm_card_visa');
+  await plans.subscribe({ customerId: other.customerId, priceSlug: 'pro-monthly' });
+  await app.runJobs({ all: true });
+  await moveTo(instant('2026-08-11'));
+  const { data } = await app.get(`/purchases?customerId=${customerId}`);
+  const topUps = data.filter(({ priceType }: Body) => priceType === 'single_payment');
+  assert.deepEqual(
+    topUps.map(({ purchaseDate }: Body) => purchaseDate),
+    [instant('2026-08-10')],
+  );
+});
