@@ -267,9 +267,9 @@ export function pay(books: Books, invoice: Invoice, method: Method | null, chang
 
 function settle(books: Books, invoice: Invoice, method: Method | null, change: Order['change']): void {
   const { subscription } = invoice;
+  change?.(invoice);
   subscription.settled += unitsOf(invoice, meterSlug);
   for (const [meter, account] of subscription.meters) account.settled += unitsOf(invoice, meter);
-  change?.(invoice);
   if (invoice.reason === 'usage_threshold') askForThreshold(books, subscription);
   recover(books, subscription, method);
   grantAwaited(books, subscription);

@@ -4,8 +4,8 @@ import { hourMs, intervalAt, isSameInterval, share } from './oracle-arithmetic.t
 import { changeTerms, feeLines, issue, sumOf, withPausedTime } from './oracle-billing.ts';
 import { endClaims, letClaimsLast } from './oracle-claims.ts';
 import { attempt, carryOut, collect, endReview, payerOf } from './oracle-collecting.ts';
-import { endCredits } from './oracle-credits.ts';
 import { carryCredits, endSubscription, nextEnd } from './oracle-ending.ts';
+import { bookEnds } from './oracle-falls.ts';
 import { endingMeters, endMeasured, type Taking, takeMeasured } from './oracle-measured.ts';
 import { allUntil, changeOwnTerms, usageLines } from './oracle-metering.ts';
 import { periodEndLines } from './oracle-period-end.ts';
@@ -30,9 +30,10 @@ import {
   type Subscription,
   worthOfPlan,
 } from './oracle-records.ts';
-import { lookAtBalances, refillsAt, whileCreditsEnd } from './oracle-refills.ts';
+import { isLookDue, lookAtBalances, refillsAt, whileCreditsEnd } from './oracle-refills.ts';
 import { beginInterval, grantParts } from './oracle-rhythm.ts';
 import { noteFreeTime } from './oracle-titles.ts';
+import { noteHolder } from './oracle-top-ups.ts';
 import { givePausedBack, grantPeriod } from './oracle-usage.ts';
 
 /** Work that becomes due with time: at each instant in this order, ends first, collection attempts last. */
@@ -87,8 +88,10 @@ export function nextDue(books: Books): number | null {
 export function moveTo(books: Books, target: number): void {
   for (let at = nextDue(books); at !== null && at <= target; at = nextDue(books)) {
     books.now = Math.max(books.now, at);
+    // A fall that is noted on the way waits for all else that is due then.
+    const looks = isLookDue(books);
     whileCreditsEnd(books, () => doDue(books));
-    lookAtBalances(books);
+    if (looks) lookAtBalances(books);
   }
   books.now = target;
   letClaimsLast(books);
@@ -141,6 +144,7 @@ function start(books: Books, subscription: Subscription): void {
   const lines = [...itemLines(subscription, period), ...feeLines(subscription)];
   collect(books, issue(books, subscription, { reason: 'subscription_start', at, period, lines }));
   carryCredits(books, customer);
+  noteHolder(books, customer);
 }
 
 /**
@@ -209,7 +213,7 @@ function renew(books: Books, subscription: Subscription): void {
   }
   endMeasured(subscription, ending, start);
   subscription.scheduled = null;
-  for (const each of accountsOf(subscription)) endCredits(each, start);
+  for (const each of accountsOf(subscription)) bookEnds(books, each, start);
   const end = nextEnd(subscription, start);
   const next: Period = { start, end, wholeStart: start, isTrial: false, waived: 0, returned: 0 };
   const missing = periodEndLines(subscription, { period, at: start, keepsRest: false, usage });
@@ -268,7 +272,7 @@ export function resume(books: Books, subscription: Subscription, at: number): vo
   subscription.resumesAt = null;
   subscription.period = period;
   collect(books, issue(books, subscription, bill));
-  for (const each of accountsOf(subscription)) endCredits(each, at);
+  for (const each of accountsOf(subscription)) bookEnds(books, each, at);
   if (isRestOfPaused) {
     givePausedBack(subscription, paused, at);
     const count = subscription.credits.length;

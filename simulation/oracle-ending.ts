@@ -23,6 +23,7 @@ import {
 import { finalizeReview } from './oracle-reviews.ts';
 import { type Beginning, holdingOf, subscriptionWith } from './oracle-subscription.ts';
 import { noteFreeTime } from './oracle-titles.ts';
+import { noteHolder } from './oracle-top-ups.ts';
 import { grantPeriod } from './oracle-usage.ts';
 
 /** The start and end of subscriptions. */
@@ -95,6 +96,7 @@ export function endSubscription(books: Books, subscription: Subscription, ending
     startFree(books, customer, at, neverWas && replaced !== null ? replaced.anchor : at);
   }
   carryCredits(books, customer);
+  noteHolder(books, customer);
 }
 
 /** A paid subscription replaces the free one when nothing is left to pay for its start. */
@@ -104,6 +106,7 @@ export function replaceFree(books: Books, subscription: Subscription): void {
   const free = customer.subscriptions.find((each) => each.isFree && isInTheWay(each)) ?? null;
   subscription.replaced ??= free;
   if (free !== null) endSubscription(books, free, { at: books.now, reason: 'upgraded_to_paid' });
+  if (subscription.status !== 'paused') noteHolder(books, customer);
 }
 
 /** Credits that were bought or granted by hand leave ended subscriptions for the one that holds credits now. */

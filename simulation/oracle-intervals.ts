@@ -3,7 +3,8 @@ import { changeTerms, draft, issue, leaveUnmade, methodOf, order, withPausedTime
 import { type Changed, unusedOf } from './oracle-changes.ts';
 import { itemLines } from './oracle-clock.ts';
 import { carryOut, endReview } from './oracle-collecting.ts';
-import { endCredits, owedOf, unitsIn } from './oracle-credits.ts';
+import { owedOf, unitsIn } from './oracle-credits.ts';
+import { bookEnds } from './oracle-falls.ts';
 import { endingMeters, endMeasured, takeMeasured } from './oracle-measured.ts';
 import { allUntil, usageLines } from './oracle-metering.ts';
 import { periodEndLines } from './oracle-period-end.ts';
@@ -239,7 +240,7 @@ function begin(
     takeFrom(ending, left[index]?.takenBack ?? 0n);
     for (const credit of ending) credit.expiresAt = now;
   }
-  for (const each of accountsOf(subscription)) endCredits(each, now);
+  for (const each of accountsOf(subscription)) bookEnds(books, each, now);
   grantPeriod(subscription, period, false);
   for (const [index, each] of accountsOf(subscription).entries()) {
     takeFrom(

@@ -72,7 +72,7 @@ export function endInPools(books: Books, subscription: Subscription): void {
 function endIn(books: Books, customer: Customer, account: PoolAccount, credits: readonly Credit[]): void {
   const before = balanceIn(books, customer, account);
   for (const credit of credits) credit.left = 0n;
-  noteFall(books, customer, account, before, balanceIn(books, customer, account));
+  noteFall(books, customer, account.slug, before, balanceIn(books, customer, account));
 }
 
 /** The usable amount, not held; negative: overage that nobody has paid. */
@@ -250,7 +250,7 @@ function payByPool(books: Books, use: Payable) {
   const amount = payer.costOf(units);
   const before = balanceIn(books, customer, payer.account);
   draw(books, payer.account, amount);
-  noteFall(books, customer, payer.account, before, before - amount);
+  noteFall(books, customer, payer.account.slug, before, before - amount);
   if (payer.rate === null) noteDraw(subscription, price, usedOf(use, units));
   const how = payer.rate === null ? ' at the price' : '';
   reach(books, `use paid by a pool${how}${units < use.units ? ' in part' : ''}`, customer);

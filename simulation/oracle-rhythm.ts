@@ -1,5 +1,6 @@
 import { intervalAt, most, nearest, type Span, shareOfUnits, total } from './oracle-arithmetic.ts';
-import { endCredits, give, unitsIn } from './oracle-credits.ts';
+import { give, unitsIn } from './oracle-credits.ts';
+import { bookEnds } from './oracle-falls.ts';
 import { anchorOf, type Part, partsOf } from './oracle-periods.ts';
 import { accountsOf } from './oracle-pools.ts';
 import { type Books, type Credit, type Period, reach, type Subscription } from './oracle-records.ts';
@@ -116,7 +117,7 @@ export function beginInterval(books: Books, subscription: Subscription, at: numb
   if (intervalAt(anchorOf(subscription), plan.grantInterval, at).start !== at) return;
   reach(books, 'credits of an interval', subscription.customer);
   for (const each of accountsOf(subscription)) {
-    endCredits(each, at);
+    bookEnds(books, each, at);
     grantParts(each, period, { isGranted: ({ start }) => start === at, at, lessBefore: true });
   }
 }

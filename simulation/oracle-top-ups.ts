@@ -1,13 +1,14 @@
 import type { Pack } from './catalogue.ts';
+import { meterSlug } from './catalogue-usage.ts';
 import { calendarStart, dayMs, hourMs } from './oracle-arithmetic.ts';
-import { type Books, type Customer, type PoolAccount, reach } from './oracle-records.ts';
+import { type Books, type Customer, reach } from './oracle-records.ts';
 
-/** Automatic top-ups of credit pools: when a balance is looked at, and the outcome of their purchases. */
+/** Automatic top-ups of the usage meter and of credit pools: when a balance is looked at, and the outcome of their purchases. */
 
 export interface TopUpTerms {
-  /** Its credits are of the pool. */
+  /** Its credits are of the usage meter or of one pool. */
   readonly pack: Pack;
-  /** In smallest units of the pool. */
+  /** In units of the meter, or in smallest units of the pool. */
   readonly below: bigint;
   readonly upTo: bigint | null;
   readonly quantity: number | null;
@@ -48,12 +49,24 @@ export function activeTopUp({ refills: { present } }: Customer): TopUp | null {
   return present === null || present.isStopped ? null : present;
 }
 
-/** Notes that a balance fell below the line, by use, a hold or an end of credits. */
-export function noteFall(books: Books, customer: Customer, account: PoolAccount, before: bigint, after: bigint): void {
+/** The slug of the usage meter or of the pool whose credits a pack gives. */
+export function subjectOf({ pool }: Pack): string {
+  return pool === '' ? meterSlug : pool;
+}
+
+/** Notes that a balance of a usage meter or pool fell below the line, by use, a hold or an end of credits. */
+export function noteFall(books: Books, customer: Customer, subject: string, before: bigint, after: bigint): void {
   const topUp = activeTopUp(customer);
-  if (topUp === null || topUp.pack.pool !== account.slug || before < topUp.below || after >= topUp.below) return;
-  reach(books, 'balance below the line of a top-up', customer);
+  if (topUp === null || subjectOf(topUp.pack) !== subject || before < topUp.below || after >= topUp.below) return;
+  const ofMeter = subject === meterSlug ? ' of a usage meter' : '';
+  reach(books, `balance below the line of a top-up${ofMeter}`, customer);
   customer.refills.checkAt ??= books.now;
+}
+
+/** Has the balance of a usage meter looked at, which may be that of another subscription now. A wait after a failure goes on. */
+export function noteHolder({ now }: Books, customer: Customer): void {
+  const topUp = activeTopUp(customer);
+  if (topUp !== null && subjectOf(topUp.pack) === meterSlug) customer.refills.checkAt ??= now;
 }
 
 export function monthOf(now: number): number {

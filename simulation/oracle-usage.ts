@@ -10,6 +10,7 @@ import {
 } from './catalogue-usage.ts';
 import { least, most, nearest, shareOfUnits, total } from './oracle-arithmetic.ts';
 import { creditLine, draw, give, hasEnded, liveCredits, unitsIn, withhold } from './oracle-credits.ts';
+import { bookedBalance, noteFallOfMeter } from './oracle-falls.ts';
 import { heldOf } from './oracle-holds.ts';
 import { count, type Drawn, type Spend, spendOf } from './oracle-limits.ts';
 import { meter, noteLate } from './oracle-metering.ts';
@@ -320,10 +321,12 @@ export function spendOfOther(books: Books, other: Other, drawn: Drawn | null): S
 /** Covers usage with credits, as far as they go, but for the part that a pool has paid for. */
 function cover(books: Books, subscription: Subscription, price: UsagePrice, amount: number, pooled: number): void {
   askForThreshold(books, subscription);
+  const before = bookedBalance(books, subscription);
   const uncovered = Number(draw(books, subscription, BigInt(amount - pooled)));
   subscription.used += amount;
   subscription.pooled += pooled;
   subscription.covered += amount - pooled - uncovered;
+  if (pooled < amount) noteFallOfMeter(books, subscription, before);
   if (uncovered > 0) meter(subscription, price, { ...nothing, units: BigInt(uncovered) });
 }
 

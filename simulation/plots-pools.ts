@@ -1,4 +1,4 @@
-import { begins, clock, hasOtherInterval, isMonthly, isPack, type Plot, step } from './scenes.ts';
+import { begins, clock, hasOtherInterval, isMonthly, isPack, type Plot, step, useUp } from './scenes.ts';
 
 /** Credits of pools that are bought, granted by hand and by plans, used by several meters, held, and taken back. */
 export const drawsFromPools: Plot = [
@@ -73,24 +73,24 @@ export const limitsUse: Plot = [
 export const refillsItself: Plot = [
   step('newMethod', { isGood: true }),
   step('grantInPool'),
-  step('setAutoTopUp', { isGood: true }),
+  step('setAutoTopUp', { isGood: true, isOfPool: true }),
   step('recordOthers'),
   step('subscribe', { plan: isMonthly, isDiscounted: false }),
   step('consume', { isOfPool: true }),
-  step('setAutoTopUp', { isGood: true }),
+  step('setAutoTopUp', { isGood: true, isOfPool: true }),
   step('recordOthers'),
   step('takeHold'),
   step('recordUsage', { isMuch: true }),
   clock('days'),
   step('changeOfFortune', { isGood: false }),
-  step('setAutoTopUp', { isGood: true }),
+  step('setAutoTopUp', { isGood: true, isOfPool: true }),
   step('consume', { isOfPool: true }),
   step('recordOthers'),
   clock('hours'),
   clock('days'),
   clock('days'),
   step('changeOfFortune', { isGood: true }),
-  step('setAutoTopUp', { isGood: true }),
+  step('setAutoTopUp', { isGood: true, isOfPool: true }),
   step('recordOthers'),
   step('settleHold'),
   clock('renewal'),
@@ -101,5 +101,48 @@ export const refillsItself: Plot = [
   step('consume', { isOfPool: true }),
   step('cancel', { isNow: true }),
   step('recordOthers'),
+  clock('weeks'),
+];
+
+const refillsCalls = step('setAutoTopUp', { isGood: true, isOfPool: false });
+
+/** A balance of calls that is topped up by itself, across plans, pauses, holds, refunds and ends of credits. */
+export const refillsMeter: Plot = [
+  step('newMethod', { isGood: true }),
+  refillsCalls,
+  useUp,
+  step('subscribe', { plan: isMonthly, isDiscounted: false }),
+  refillsCalls,
+  step('recordUsage', { isMuch: true }),
+  step('grantByHand'),
+  step('takeHold'),
+  useUp,
+  clock('days'),
+  step('refundPayment', { invoice: isPack, isPart: false }),
+  step('recordUsage'),
+  step('changeOfFortune', { isGood: false }),
+  refillsCalls,
+  useUp,
+  clock('hours'),
+  clock('days'),
+  clock('days'),
+  step('changeOfFortune', { isGood: true }),
+  refillsCalls,
+  step('settleHold'),
+  step('grantByHand'),
+  clock('renewal'),
+  useUp,
+  step('takeCreditBack'),
+  step('pause', { isNow: true }),
+  step('recordUsage', { isMuch: true }),
+  clock('days'),
+  step('resume'),
+  refillsCalls,
+  step('changePlan', { isNow: true, plan: hasOtherInterval }),
+  step('recordUsage', { isMuch: true }),
+  step('refundPayment', { invoice: isPack, isPart: true }),
+  clock('weeks'),
+  step('cancel', { isNow: true }),
+  useUp,
   clock('weeks'),
 ];

@@ -1,5 +1,5 @@
 import type { Plan } from './catalogue.ts';
-import { drawsFromPools, limitsUse, refillsItself } from './plots-pools.ts';
+import { drawsFromPools, limitsUse, refillsItself, refillsMeter } from './plots-pools.ts';
 import type { Random } from './random.ts';
 import {
   begins,
@@ -559,6 +559,7 @@ const plots: readonly ((random: Random) => Plot)[] = [
   () => drawsFromPools,
   () => limitsUse,
   () => refillsItself,
+  () => refillsMeter,
   () => usesBetweenRenewals,
   () => paysAtTheEnd,
   () => getsCreditsOften,

@@ -1,5 +1,6 @@
 import { meterSlug, usagePrices } from './catalogue-usage.ts';
 import { dayMs, hourMs, minuteMs } from './oracle-arithmetic.ts';
+import { bookedBalance, noteFallOfMeter } from './oracle-falls.ts';
 import { canEnd, close, closingOf, holdLine } from './oracle-holds.ts';
 import { fits, spendOf } from './oracle-limits.ts';
 import { balance, balanceIn, drawnFor, mostOfPool, pooledShare, unitsPaid } from './oracle-pools.ts';
@@ -69,9 +70,10 @@ export const takeHold: Draw = ({ random, books }) => {
       const account = customer.pools.find(({ slug }) => pooled > 0n && slug === drawn?.pool) ?? null;
       if (account !== null) {
         const before = balanceIn(books, customer, account);
-        noteFall(books, customer, account, before, before - (drawn?.amount ?? 0n));
+        noteFall(books, customer, account.slug, before, before - (drawn?.amount ?? 0n));
       }
       if (isAtPrice) openMeter(subscription, meter);
+      const before = bookedBalance(books, subscription);
       customer.holds.push({
         subscription,
         price,
@@ -84,6 +86,7 @@ export const takeHold: Draw = ({ random, books }) => {
         status: 'open',
         settled: null,
       });
+      if (pooled < BigInt(amount)) noteFallOfMeter(books, subscription, before);
       return 'done';
     },
   };
