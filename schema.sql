@@ -3131,6 +3131,11 @@ begin
   execute format('drop table if exists usage_events_%s', n);
   perform make_usage_partition(n);
 end $function$;
+CREATE OR REPLACE FUNCTION public.belongs_to_customer(source text, transferred_from text, feature_id text, source_id text)
+ RETURNS boolean
+ LANGUAGE sql
+ IMMUTABLE
+RETURN ((source = 'purchase'::text) OR (transferred_from IS NOT NULL) OR ((source = 'manual_adjustment'::text) AND ((feature_id IS NULL) OR starts_with(source_id, (feature_id || ':'::text)))));
 CREATE OR REPLACE FUNCTION public.book_other_usage(p_environment bigint, p_now bigint, p_hour bigint, p_transaction text, is_booked boolean[], u_account text[], u_revision bigint[], u_price text[], u_period text[], u_series bigint[], u_entry text[], u_units numeric[], u_hour_units numeric[], u_hour_events bigint[], u_threshold numeric[], u_events numeric[], u_own_amount numeric[])
  RETURNS text[]
  LANGUAGE plpgsql
@@ -5133,8 +5138,7 @@ AS $function$
       from usage_credits c
      where c.environment_id = p_environment and c.ledger_account_id = p_account and not c.spent
        and (c.expires_at is null or c.expires_at > p_now)
-       and (p_lives or c.source = 'purchase' or c.transferred_from is not null
-            or c.source = 'manual_adjustment' and (c.feature_id is null or starts_with(c.source_id, c.feature_id || ':')))
+       and (p_lives or belongs_to_customer(c.source, c.transferred_from, c.feature_id, c.source_id))
     offset 0) c
    where c.rest > 0
 $function$;

@@ -167,6 +167,12 @@ create table usage_credits (
   -- One that is given up in the instant in which its interval began has no time left.
   constraint usage_credits_interval check (interval_start_at is null or expires_at is null or interval_start_at <= expires_at)
 ) with (fillfactor = 70);
+-- Whether a credit belongs to its customer, and not to the plan of its subscription. It was bought, or granted by hand, also with a
+-- feature that was added by hand. Transferred credits are such credits.
+create function belongs_to_customer(source text, transferred_from text, feature_id text, source_id text) returns boolean language sql immutable
+  return source = 'purchase' or transferred_from is not null
+    or source = 'manual_adjustment' and (feature_id is null or starts_with(source_id, feature_id || ':'));
+
 alter table ledger_accounts add foreign key (environment_id, pending_credit_id) references usage_credits;
 create index usage_credits_open on usage_credits (ledger_account_id, priority, expires_at, id) where not spent;
 create index usage_credits_by_origin on usage_credits (environment_id, transferred_from) where transferred_from is not null;

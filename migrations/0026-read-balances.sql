@@ -12,8 +12,7 @@ create function open_credits(p_environment bigint, p_account text, p_pending tex
       from usage_credits c
      where c.environment_id = p_environment and c.ledger_account_id = p_account and not c.spent
        and (c.expires_at is null or c.expires_at > p_now)
-       and (p_lives or c.source = 'purchase' or c.transferred_from is not null
-            or c.source = 'manual_adjustment' and (c.feature_id is null or starts_with(c.source_id, c.feature_id || ':')))
+       and (p_lives or belongs_to_customer(c.source, c.transferred_from, c.feature_id, c.source_id))
     offset 0) c
    where c.rest > 0
 $$;

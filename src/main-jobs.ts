@@ -54,8 +54,8 @@ export interface OpenedCell {
 }
 
 /**
- * Runs jobs and sends webhooks, and watches for work that is stuck: in the home cell, and in each other cell as soon as it
- * responds. A cell that does not is no obstacle for the others.
+ * Runs jobs, sends webhooks, and watches for work that is stuck: in the home cell, and in each other cell as soon as it
+ * responds. A cell that does not respond delays none of the others.
  */
 export async function startJobs(home: OpenedCell, options: JobsOptions): Promise<Worker> {
   const { watch, log } = options;
@@ -72,7 +72,7 @@ export async function startJobs(home: OpenedCell, options: JobsOptions): Promise
   };
 }
 
-/** Stops all that `start` has started, also when it fails. */
+/** The worker of all that `start` starts. When `start` fails, what it has started is stopped. */
 async function startWhole(log: Log, start: (undo: Undo) => Promise<void>): Promise<Worker> {
   const undo: Undo = [];
   const stop = () => runUndo(undo, log);
@@ -156,7 +156,7 @@ function startCell(
   });
 }
 
-/** Starts each cell besides the home cell once: those that are listed, and later those that are added. Repeats what fails. */
+/** Starts each cell besides the home cell, also those that are added later. A start that fails is repeated, and a cell that has moved is started again. */
 function startCells(
   { worker }: WorkerAccess,
   start: (cell: Cell, installation: string) => Promise<Worker>,
@@ -164,13 +164,14 @@ function startCells(
 ): Worker {
   const stopped = new AbortController();
   const { signal } = stopped;
-  const running = new Map<string, Worker>();
+  const running = new Map<string, Worker & Pick<Cell, 'address'>>();
   const failures = new Map<string, string>();
 
   const startOne = async (cell: Cell, installation: string) => {
     const { name } = cell;
     try {
-      running.set(name, await start(cell, installation));
+      const { stop } = await start(cell, installation);
+      running.set(name, { stop, address: cell.address });
       if (failures.delete(name)) log.warn(`Cell ${name}: its jobs run.`);
     } catch (error) {
       const reason = reasonOf(error);
@@ -179,7 +180,14 @@ function startCells(
     }
   };
   const look = async () => {
-    const cells = (await listCells(worker)).filter(({ name }) => !running.has(name));
+    const listed = await listCells(worker);
+    for (const { name, address } of listed) {
+      const moved = running.get(name);
+      if (moved === undefined || moved.address === address) continue;
+      running.delete(name);
+      await moved.stop();
+    }
+    const cells = listed.filter(({ name }) => !running.has(name));
     if (cells.length === 0) return;
     const { installation } = await findIdentity(worker);
     await Promise.all(cells.map((cell) => startOne(cell, installation)));

@@ -68,24 +68,15 @@ function textOf(
   ].join('\n');
 }
 
-async function withHome<Answer>(
-  home: SchemaOfServer,
-  act: (access: Awaited<ReturnType<typeof connectWorker>>) => Promise<Answer>,
-) {
-  const access = await connectWorker(home, { access: 'read' });
-  try {
-    return await act(access);
-  } finally {
-    await access.workerPool.end();
-  }
-}
-
 async function findSchema(home: SchemaOfServer, name: string): Promise<SchemaOfServer> {
-  const cell = await withHome(home, async ({ worker }) =>
-    (await listCells(worker)).find((known) => known.name === name),
-  );
-  if (cell === undefined) throw new Error(`There is no cell ${name}. List them with: tollkeeper cells list`);
-  return schemaOf(home, cell);
+  const { worker, workerPool } = await connectWorker(home, { access: 'read' });
+  try {
+    const cell = (await listCells(worker)).find((known) => known.name === name);
+    if (cell === undefined) throw new Error(`There is no cell ${name}. List them with: tollkeeper cells list`);
+    return schemaOf(home, cell);
+  } finally {
+    await workerPool.end();
+  }
 }
 
 async function place(pool: pg.Pool, server: SchemaOfServer, wanted: string | undefined): Promise<Placed> {
@@ -96,7 +87,7 @@ async function place(pool: pg.Pool, server: SchemaOfServer, wanted: string | und
   const nodes = await listNodes(pool);
   if (nodes.length === 0)
     throw new Error(
-      'This database has no Citus. A schema is placed on a node of a Citus cluster alone: docs/scaling.md tells when.',
+      'This database does not have the extension citus. Only a Citus cluster has nodes to place a schema on: see docs/scaling.md.',
     );
   const coordinator = nodes.find(isCoordinator);
   if (coordinator === undefined)
@@ -116,7 +107,7 @@ function nodeOf(nodes: readonly ClusterNode[], wanted: string): ClusterNode {
   const node = nodes.find(({ host, port }) => wanted === `${host}:${port}`);
   if (node !== undefined && !isCoordinator(node)) return node;
   throw new Error(
-    `--node: ${wanted} is none of the cluster. There are: ${nodes
+    `--node: ${wanted} is no node of the cluster. Its nodes are: ${nodes
       .filter((known) => !isCoordinator(known))
       .map(({ host, port }) => `${host}:${port}`)
       .join(', ')}`,
@@ -147,7 +138,7 @@ async function placeFrom(placing: Placing): Promise<Placed> {
   }
 }
 
-/** Brings the tables to a node, with all that they need there. Answers the node. */
+/** Brings the tables to a node, with all that they need there. Returns the node. */
 async function bringTo(
   client: pg.PoolClient,
   { schema, nodes, pools, coordinator, target }: Placing,
@@ -175,7 +166,7 @@ async function refuseService(client: pg.PoolClient): Promise<void> {
     );
 }
 
-/** The jobs of all other nodes. */
+/** Moves the jobs of all other nodes. */
 async function bringJobs({ nodes, pools }: Placing, node: ClusterNode): Promise<MovedJobs> {
   const sum = { moved: 0, left: 0 };
   for (const former of nodes.filter(({ group }) => group !== node.group)) {
@@ -194,10 +185,9 @@ function poolOf(pools: ReadonlyMap<number, pg.Pool>, { group }: ClusterNode): pg
 
 /** Connections of the owner to a node. Its database has the name and the logins that the coordinator's has. */
 function openNode({ url, migrateUrl, schema }: SchemaOfServer, node: ClusterNode): pg.Pool {
-  const pool = createPool({ url: atNode(migrateUrl ?? url, node).href, schema, size: 2, as: 'owner' });
   // The queue of a node is its own, and Citus would make it on all of them.
-  if (!isCoordinator(node)) pool.options.options += ' -c citus.enable_ddl_propagation=off';
-  return pool;
+  const settings: Record<string, string> = isCoordinator(node) ? {} : { 'citus.enable_ddl_propagation': 'off' };
+  return createPool({ url: atNode(migrateUrl ?? url, node).href, schema, size: 2, as: 'owner', settings });
 }
 
 function atNode(url: string, { host, port }: ClusterNode): URL {

@@ -65,7 +65,7 @@ export async function distribute(client: pg.PoolClient, schema: string): Promise
   );
 }
 
-/** Copies rows that have had their triggers: those of the nodes are off as well. */
+/** Copies rows with all triggers off, also on the nodes: the triggers ran when the rows were written. */
 async function withoutTriggers(client: pg.PoolClient, copy: () => Promise<unknown>): Promise<void> {
   await client.query('begin');
   await client.query('set local citus.propagate_set_commands = local');
@@ -152,7 +152,7 @@ export async function prepareNodes(pool: pg.Pool): Promise<void> {
       `do $$ begin create role ${role} login; exception when duplicate_object or unique_violation then alter role ${role} login; end $$`,
   );
   const settings = [
-    // Functions of ours change tables, and the triggers of these run functions.
+    // Functions change tables whose triggers run further functions.
     'citus.allow_nested_distributed_execution = on',
     // Citus brings functions before the tables that they name.
     'check_function_bodies = off',

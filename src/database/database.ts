@@ -117,6 +117,8 @@ interface PoolOptions {
    * a session: its login has the settings of `sessionSettings`.
    */
   readonly isPooled?: boolean;
+  /** More settings of each session. */
+  readonly settings?: Readonly<Record<string, string>>;
 }
 
 /** The settings of a session of the service, by the names of PostgreSQL. Its role is set as well. */
@@ -150,7 +152,7 @@ export function createPool(options: PoolOptions): pg.Pool {
     'tollkeeper.actor_type': auditContext.actor,
     'tollkeeper.action': auditContext.action.replaceAll(' ', '\\ '),
   };
-  const settings = Object.entries({ ...settingsOf(options), ...said });
+  const settings = Object.entries({ ...settingsOf(options), ...said, ...options.settings });
   const pool = new pg.Pool({
     connectionTimeoutMillis: as === 'service' ? patience.connectionMs : patienceOfJobs.connectionMs,
     ...(as === 'queue' ? { Client: QueueClient } : {}),

@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import type { Instant } from '../kernel/calendar.ts';
 import { Problem } from '../kernel/problem.ts';
 import { decideNewInvoice, type InvoiceMoney, type InvoiceReason, maxInvoiceTotal } from './invoice.ts';
@@ -61,7 +62,7 @@ export function consolidate<Row extends Consolidable>(
     const parts = group.map(({ row }) => row);
     if (parts.length < 2 || sumOf(parts, ({ total }) => total) > maxInvoiceTotal) continue;
     const [first] = parts;
-    if (first === undefined) continue;
+    assert(first, 'a group has parts');
     const whole = consolidatedRow(newId(first.id), parts);
     for (const { id } of parts) wholeOf.set(id, whole);
   }

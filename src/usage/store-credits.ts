@@ -300,12 +300,8 @@ export async function moveOffCredits(work: Work, removed: readonly RemovedCredit
   await remove(work, removed, { ...moves.takeBack, type: 'credit_transferred', sourceId });
 }
 
-/**
- * Whether credit `c` belongs to its customer, and not to the plan of its subscription. It was bought, or granted by hand,
- * also with a feature that was added by hand. Transferred credits are such credits.
- */
-export const belongsToCustomer = sql<boolean>`(c.source = 'purchase' or c.transferred_from is not null or (c.source = 'manual_adjustment'
-  and (c.feature_id is null or starts_with(c.source_id, c.feature_id || ':'))))`;
+/** Whether credit `c` belongs to its customer (migrations/0004-ledger-usage.sql). */
+export const belongsToCustomer = sql<boolean>`belongs_to_customer(c.source, c.transferred_from, c.feature_id, c.source_id)`;
 
 /** Whether subscription `s` has ended. */
 export const hasEnded = sql<boolean>`s.status in (${sql.join(terminalStatuses)})`;

@@ -24,6 +24,18 @@ async function openPortal(terms: Body = {}) {
   return { ...customer, ...(await openPortalOf(app, customer.externalId)), subscriptionId: subscription.id as string };
 }
 
+/** A portal whose renewal a bad card could not pay. */
+async function openPastDuePortal() {
+  await wait(0);
+  const opened = await openPortal();
+  const paymentMethod = { customerId: opened.customerId, token: 'pm_card_chargeCustomerFail', default: true };
+  await app.post('/payment-methods', { paymentMethod: { ...paymentMethod, automaticallyUpdateSubscriptions: true } });
+  clock += 32 * 86_400_000;
+  await app.put('/test-clock', { testClock: { now: clock } });
+  assert.equal((await plans.subscription(opened.subscriptionId)).status, 'past_due');
+  return opened;
+}
+
 const enter = (link: string) => enterPortal(app, link);
 
 test('a customer cannot undo the end that the seller has scheduled, and another cancel form keeps it', async () => {
@@ -320,13 +332,7 @@ test('declined cards that are added in the portal, 20 at once, are ten at most; 
 });
 
 test('an owed invoice that is paid by 20 forms at once with a bad card is charged ten times at most, one at a time', async () => {
-  await wait(0);
-  const { customerId, subscriptionId, send } = await openPortal();
-  const paymentMethod = { customerId, token: 'pm_card_chargeCustomerFail', default: true };
-  await app.post('/payment-methods', { paymentMethod: { ...paymentMethod, automaticallyUpdateSubscriptions: true } });
-  await app.put('/test-clock', { testClock: { now: clock + 32 * 86_400_000 } });
-  clock += 32 * 86_400_000;
-  assert.equal((await plans.subscription(subscriptionId)).status, 'past_due');
+  const { customerId, subscriptionId, send } = await openPastDuePortal();
   const failed = async () => (await app.get(`/payments?customerId=${customerId}&status=failed`)).total as number;
   const renewing = await failed();
   const pay = async () => (await send(`/portal/subscriptions/${subscriptionId}/pay`)).status;
@@ -339,12 +345,7 @@ test('an owed invoice that is paid by 20 forms at once with a bad card is charge
 });
 
 test('a charge whose outcome is refused, because the links were closed meanwhile, stays counted', async () => {
-  await wait(0);
-  const { customerId, subscriptionId, send } = await openPortal();
-  const paymentMethod = { customerId, token: 'pm_card_chargeCustomerFail', default: true };
-  await app.post('/payment-methods', { paymentMethod: { ...paymentMethod, automaticallyUpdateSubscriptions: true } });
-  await app.put('/test-clock', { testClock: { now: clock + 32 * 86_400_000 } });
-  clock += 32 * 86_400_000;
+  const { customerId, subscriptionId, send } = await openPastDuePortal();
   await sql`
     create function close_links() returns trigger language plpgsql as $$
     begin

@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import process from 'node:process';
-import { after, before, mock, test } from 'node:test';
+import { after, before, test } from 'node:test';
 import pg from 'pg';
 import { readConfig } from '../../src/config.ts';
 import { knownMigrations } from '../../src/database/migrate.ts';
@@ -12,6 +12,7 @@ import { check, createOrganization, runMigrate } from '../../src/main-admin.ts';
 import { addCell, showCells } from '../../src/main-cells.ts';
 import type { Body } from '../support/harness.ts';
 import { OwnPostgres, PressedService, until } from '../support/pressed.ts';
+import { printed } from '../support/printed.ts';
 import { program } from '../support/program.ts';
 import { startEndpoint } from '../support/webhook-endpoint.ts';
 
@@ -59,17 +60,6 @@ const spawnCommand = (args: readonly string[]): ChildProcess =>
 const config = (more: Readonly<Record<string, string>> = {}) => readConfig({ ...settings, ...more });
 const json = { json: true };
 const add = (name: string, url?: string) => addCell(config(), name, url === undefined ? json : { url, ...json });
-
-/** The JSON that a command prints. */
-async function printed(act: () => Promise<unknown>): Promise<Body> {
-  const log = mock.method(console, 'log', () => undefined);
-  try {
-    await act();
-    return JSON.parse(String(log.mock.calls.at(-1)?.arguments[0]));
-  } finally {
-    log.mock.restore();
-  }
-}
 
 const listed = async () => (await printed(() => showCells(config(), json))).cells;
 
@@ -250,7 +240,11 @@ test('a service starts while the server of a cell does not respond, says so, and
   await admin.query('update home.cells set address = $1 where name = $2', [elsewhere, 'cell_b']);
   await until('the jobs of the cell run', () => /Cell cell_b: its jobs run\./.test(service.output));
   assert.notEqual((await admin.query(queueOfElsewhere)).rowCount, 0);
+  // A cell that has moved has its jobs at its new address.
+  await admin.query(`update home.cells set address = 'postgres://127.0.0.1:9/none' where name = 'cell_b'`);
+  await until('its jobs have left', async () => (await admin.query(queueOfElsewhere)).rowCount === 0);
   await service.stop();
+  await admin.query('update home.cells set address = $1 where name = $2', [elsewhere, 'cell_b']);
 });
 
 /** Makes a schema with a customer whose month is over, and with a message that waits for `url`. Nobody works there yet. */

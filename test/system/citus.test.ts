@@ -5,7 +5,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import process from 'node:process';
-import { after, before, mock, suite, test } from 'node:test';
+import { after, before, suite, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import pg from 'pg';
@@ -16,6 +16,7 @@ import { placeCell } from '../../src/main-placing.ts';
 import type { Answer, Body } from '../support/harness.ts';
 import { plans } from '../support/plans.ts';
 import { PressedService, until } from '../support/pressed.ts';
+import { printed } from '../support/printed.ts';
 import { program } from '../support/program.ts';
 
 // A real cluster: a coordinator and two nodes. No package of this project has Citus, so a variable names the folder of a script
@@ -47,17 +48,6 @@ function nodeControl(action: string): string {
   const data = join(directory, 'data', String(firstPort + 2));
   const command = `${directory}/usr/lib/postgresql/15/bin/pg_ctl -D ${data} -m fast -l ${data}.log -w ${action} >/dev/null`;
   return process.getuid?.() === 0 ? `su postgres -s /bin/bash -c "${command}"` : command;
-}
-
-/** The JSON that a command prints. */
-async function printed(act: () => Promise<unknown>): Promise<Body> {
-  const log = mock.method(console, 'log', () => undefined);
-  try {
-    await act();
-    return JSON.parse(String(log.mock.calls.at(-1)?.arguments[0]));
-  } finally {
-    log.mock.restore();
-  }
 }
 
 async function query(node: number, text: string): Promise<Body[]> {
