@@ -80,6 +80,7 @@ interface Buyer {
 /** Stores events until the end, each until it is answered. Answers how many there are, and how often one was refused. */
 async function load(buyers: readonly Buyer[], service: () => PressedService, end: AbortSignal) {
   const sum = { stored: 0, refused: 0 };
+  const givesUp = AbortSignal.timeout(120_000);
   const callers = buyers.map(async ({ subscriptionId }, caller) => {
     for (let sent = 0; !end.aborted; sent++) {
       const usageEvent = { subscriptionId, priceSlug: 'call-overage', transactionId: `${caller} ${sent}`, amount: 1 };
@@ -89,6 +90,7 @@ async function load(buyers: readonly Buyer[], service: () => PressedService, end
         if (status === 200) break;
         sum.refused += 1;
         assert.equal(status, 503, JSON.stringify(answer?.body));
+        assert(!givesUp.aborted, 'an event was refused for two minutes');
         await sleep(50);
       }
       sum.stored += 1;
@@ -141,7 +143,7 @@ suite('on a cluster of Citus', { skip }, () => {
       });
     }
     await assert.rejects(placeCell(configAt(0), schema, { node: '127.0.0.1:1' }), {
-      message: /^--node: 127\.0\.0\.1:1 is none/,
+      message: /^--node: 127\.0\.0\.1:1 is no node of the cluster\./,
     });
     await assert.rejects(
       printed(() => placeCell(configAt(node), 'other', json)),
@@ -149,14 +151,14 @@ suite('on a cluster of Citus', { skip }, () => {
         message: 'There is no cell other. List them with: tollkeeper cells list',
       },
     );
-    assert.deepEqual((await placeOn(1)).jobs.left, 0);
   });
 
   test("a customer's first month is the same on a node", async () => {
+    assert.equal((await placeOn(1)).jobs.left, 0);
     const worker = new URL('../../scripts/test-worker.ts', import.meta.url).pathname;
     const env = { ...process.env, ...settingsAt(1), TOLLKEEPER_TEST_DATABASE: urlOf(1), NODE_TEST_CONTEXT: undefined };
     const story = 'test/stories/first-month.test.ts';
-    const { stdout } = await run(process.execPath, [...process.execArgv, worker, story], { env });
+    const { stdout } = await run(process.execPath, [...process.execArgv, worker, story], { env, timeout: 120_000 });
     assert.match(stdout, /^. fail 0$/m);
   });
 
@@ -186,6 +188,7 @@ suite('on a cluster of Citus', { skip }, () => {
       await sleep(500);
     } finally {
       end.abort();
+      await loading.catch(() => undefined);
     }
     const { stored, refused } = await loading;
     assert(refused > 0);
