@@ -2170,19 +2170,6 @@ create table usage_credits (
   constraint usage_credits_reason_length CHECK ((char_length(reason) <= 2000))
 );
 
-create table usage_days (
-  environment_id bigint not null,
-  id bigint not null generated always as identity,
-  pricing_model_id text not null,
-  usage_meter_id text not null,
-  day bigint not null,
-  units numeric(38,0) not null,
-  events bigint not null,
-  is_merged boolean not null default false,
-  constraint usage_days_pkey PRIMARY KEY (environment_id, usage_meter_id, day, id),
-  constraint usage_days_whole CHECK ((day = day_of(day)))
-);
-
 create table usage_event_distinct_properties (
   environment_id bigint not null,
   digest bytea not null,
@@ -2265,6 +2252,19 @@ CASE
     ELSE 2
 END) AND (pool_amount >= (0)::numeric))),
   constraint usage_holds_status CHECK ((status = ANY (ARRAY['open'::text, 'settled'::text, 'released'::text, 'expired'::text])))
+);
+
+create table usage_hours (
+  environment_id bigint not null,
+  id bigint not null generated always as identity,
+  pricing_model_id text not null,
+  usage_meter_id text not null,
+  hour bigint not null,
+  units numeric(38,0) not null,
+  events bigint not null,
+  is_merged boolean not null default false,
+  constraint usage_hours_pkey PRIMARY KEY (environment_id, usage_meter_id, hour, id),
+  constraint usage_hours_whole CHECK (((hour % (3600000)::bigint) = 0))
 );
 
 create table usage_levels (
@@ -2676,7 +2676,6 @@ CREATE INDEX usage_credits_by_origin ON public.usage_credits USING btree (enviro
 CREATE INDEX usage_credits_ending ON public.usage_credits USING btree (environment_id, expires_at) WHERE ((NOT spent) AND (expires_at IS NOT NULL) AND ((source = 'purchase'::text) OR ((source = 'manual_adjustment'::text) AND (feature_id IS NULL))));
 CREATE INDEX usage_credits_open ON public.usage_credits USING btree (ledger_account_id, priority, expires_at, id) WHERE (NOT spent);
 CREATE INDEX usage_credits_owing ON public.usage_credits USING btree (ledger_account_id) WHERE ((paused_owed > (0)::numeric) OR (withheld > (0)::numeric));
-CREATE INDEX usage_days_to_merge ON public.usage_days USING btree (environment_id, usage_meter_id, day) WHERE (NOT is_merged);
 CREATE INDEX usage_event_distinct_properties_by_event ON public.usage_event_distinct_properties USING btree (usage_event_id);
 CREATE INDEX usage_events_0_by_booking ON public.usage_events_0 USING brin (booking) WITH (pages_per_range='32');
 CREATE INDEX usage_events_0_by_date ON public.usage_events_0 USING brin (usage_date int8_minmax_multi_ops) WITH (pages_per_range='32');
@@ -2690,6 +2689,7 @@ CREATE INDEX usage_holds_by_account ON public.usage_holds USING btree (ledger_ac
 CREATE INDEX usage_holds_by_creation ON public.usage_holds USING btree (environment_id, created_at);
 CREATE INDEX usage_holds_open ON public.usage_holds USING btree (ledger_account_id, expires_at) WHERE (status = 'open'::text);
 CREATE INDEX usage_holds_open_of_pools ON public.usage_holds USING btree (pool_account_id, expires_at) WHERE ((status = 'open'::text) AND (pool_account_id IS NOT NULL));
+CREATE INDEX usage_hours_to_merge ON public.usage_hours USING btree (environment_id, usage_meter_id, hour) WHERE (NOT is_merged);
 CREATE INDEX usage_months_of_customer ON public.usage_months USING btree (environment_id, customer_id);
 CREATE INDEX usage_months_ranked ON public.usage_months USING btree (environment_id, usage_meter_id, month, units DESC, events DESC, customer_id);
 CREATE INDEX usage_rollups_by_hour ON public.usage_rollups USING brin (hour int8_minmax_multi_ops) WITH (pages_per_range='16');
@@ -3253,9 +3253,9 @@ begin
       from one_row, unnest(closed) c group by c.series, c.hour order by c.series, c.hour
     on conflict (environment_id, series_id, hour)
     do update set units = usage_rollups.units + excluded.units, events = usage_rollups.events + excluded.events, is_summed = false;
-    insert into usage_days (environment_id, pricing_model_id, usage_meter_id, day, units, events)
-    select p_environment, c.pricing_model_id, c.usage_meter_id, day_of(c.hour), sum(c.units), sum(c.events)
-      from one_row, unnest(closed) c group by c.pricing_model_id, c.usage_meter_id, day_of(c.hour);
+    insert into usage_hours (environment_id, pricing_model_id, usage_meter_id, hour, units, events)
+    select p_environment, c.pricing_model_id, c.usage_meter_id, c.hour, sum(c.units), sum(c.events)
+      from one_row, unnest(closed) c group by c.pricing_model_id, c.usage_meter_id, c.hour;
   end if;
   return fallen;
 end $function$;
@@ -3323,8 +3323,8 @@ begin
      order by m.series
     on conflict (environment_id, series_id, hour)
     do update set units = usage_rollups.units + excluded.units, events = usage_rollups.events + excluded.events, is_summed = false;
-    insert into usage_days (environment_id, pricing_model_id, usage_meter_id, day, units, events)
-    select p_environment, m.pricing_model_id, m.usage_meter_id, day_of(p_hour), sum(m.hour_units), sum(m.hour_events)
+    insert into usage_hours (environment_id, pricing_model_id, usage_meter_id, hour, units, events)
+    select p_environment, m.pricing_model_id, m.usage_meter_id, p_hour, sum(m.hour_units), sum(m.hour_events)
       from one_row, unnest(moved) m where m.has_rollup
      group by m.pricing_model_id, m.usage_meter_id;
   end if;
@@ -3426,11 +3426,11 @@ begin
      group by r.series, r.hour order by r.series, r.hour
     on conflict (environment_id, series_id, hour)
     do update set units = usage_rollups.units + excluded.units, events = usage_rollups.events + excluded.events, is_summed = false;
-    insert into usage_days (environment_id, pricing_model_id, usage_meter_id, day, units, events)
-    select p_environment, s.pricing_model_id, s.usage_meter_id, day_of(r.hour), sum(r.units), sum(r.events)
+    insert into usage_hours (environment_id, pricing_model_id, usage_meter_id, hour, units, events)
+    select p_environment, s.pricing_model_id, s.usage_meter_id, r.hour, sum(r.units), sum(r.events)
       from unnest(r_series, r_hour, r_units, r_events) as r (series, hour, units, events)
       join usage_series s on s.environment_id = p_environment and s.id = r.series
-     group by s.pricing_model_id, s.usage_meter_id, day_of(r.hour);
+     group by s.pricing_model_id, s.usage_meter_id, r.hour;
   end if;
   -- After the accounts, which whoever deletes these rows has locked too, and in one order.
   if cardinality(t_subscription) > 0 then
@@ -3617,8 +3617,8 @@ begin
     from one_row, unnest(idle) group by 1, 2, 3 order by 1, 2, 3
   on conflict (environment_id, series_id, hour)
   do update set units = usage_rollups.units + excluded.units, events = usage_rollups.events + excluded.events, is_summed = false;
-  insert into usage_days (environment_id, pricing_model_id, usage_meter_id, day, units, events)
-  select environment_id, pricing_model_id, usage_meter_id, day_of(open_hour), sum(open_units), sum(open_events)
+  insert into usage_hours (environment_id, pricing_model_id, usage_meter_id, hour, units, events)
+  select environment_id, pricing_model_id, usage_meter_id, open_hour, sum(open_units), sum(open_events)
     from one_row, unnest(idle) group by 1, 2, 3, 4;
   return coalesce(cardinality(idle), 0);
 end $function$;
@@ -4752,7 +4752,7 @@ CREATE OR REPLACE FUNCTION public.merge_daily_sums(at_most integer)
 AS $function$
 declare
   money money_days[];
-  usage usage_days[];
+  usage usage_hours[];
   retention mrr_retention[];
 begin
   with day as materialized (
@@ -4770,20 +4770,20 @@ begin
   select environment_id, pricing_model_id, kind, day, currency, reason, processor, payment_method, sum(count), sum(amount), sum(tax), true
     from one_row, unnest(money) group by 1, 2, 3, 4, 5, 6, 7, 8
   having (sum(count), sum(amount), sum(tax)) <> (0, 0, 0);
-  with day as materialized (
-    select distinct environment_id, usage_meter_id, day
-      from (select environment_id, usage_meter_id, day from usage_days where not is_merged limit at_most) added
+  with hour as materialized (
+    select distinct environment_id, usage_meter_id, hour
+      from (select environment_id, usage_meter_id, hour from usage_hours where not is_merged limit at_most) added
   ), locked as materialized (
-    select u.environment_id, u.usage_meter_id, u.day, u.id from usage_days u join day d using (environment_id, usage_meter_id, day)
+    select u.environment_id, u.usage_meter_id, u.hour, u.id from usage_hours u join hour h using (environment_id, usage_meter_id, hour)
        for update of u skip locked
   ), gone as (
-    delete from usage_days u using locked l
-     where u.environment_id = l.environment_id and u.usage_meter_id = l.usage_meter_id and u.day = l.day and u.id = l.id
+    delete from usage_hours u using locked l
+     where u.environment_id = l.environment_id and u.usage_meter_id = l.usage_meter_id and u.hour = l.hour and u.id = l.id
     returning u.*
   )
-  select array_agg(row(gone.*)::usage_days) into usage from gone;
-  insert into usage_days (environment_id, pricing_model_id, usage_meter_id, day, units, events, is_merged)
-  select environment_id, pricing_model_id, usage_meter_id, day, sum(units), sum(events), true
+  select array_agg(row(gone.*)::usage_hours) into usage from gone;
+  insert into usage_hours (environment_id, pricing_model_id, usage_meter_id, hour, units, events, is_merged)
+  select environment_id, pricing_model_id, usage_meter_id, hour, sum(units), sum(events), true
     from one_row, unnest(usage) group by 1, 2, 3, 4
   having (sum(units), sum(events)) <> (0, 0);
   with day as materialized (
@@ -6161,7 +6161,7 @@ CREATE OR REPLACE FUNCTION public.unaudited_tables()
  RETURNS text[]
  LANGUAGE sql
  IMMUTABLE
-RETURN ARRAY['usage_events'::text, 'usage_series'::text, 'usage_rollups'::text, 'usage_archive_sums'::text, 'usage_event_distinct_properties'::text, 'ledger_transactions'::text, 'ledger_entries'::text, 'ledger_accounts'::text, 'usage_overages'::text, 'usage_charges'::text, 'pool_draws'::text, 'usage_measures'::text, 'usage_levels'::text, 'usage_threshold_checks'::text, 'auto_top_up_checks'::text, 'spend_counters'::text, 'credit_subjects'::text, 'customer_balances'::text, 'number_series'::text, 'events'::text, 'webhook_deliveries'::text, 'webhook_attempts'::text, 'emails'::text, 'mrr_customers'::text, 'mrr_amounts'::text, 'mrr_movements'::text, 'mrr_balances'::text, 'mrr_retention'::text, 'money_days'::text, 'usage_days'::text, 'usage_months'::text, 'idempotency_keys'::text, 'processor_events'::text, 'audit_log'::text];
+RETURN ARRAY['usage_events'::text, 'usage_series'::text, 'usage_rollups'::text, 'usage_archive_sums'::text, 'usage_event_distinct_properties'::text, 'ledger_transactions'::text, 'ledger_entries'::text, 'ledger_accounts'::text, 'usage_overages'::text, 'usage_charges'::text, 'pool_draws'::text, 'usage_measures'::text, 'usage_levels'::text, 'usage_threshold_checks'::text, 'auto_top_up_checks'::text, 'spend_counters'::text, 'credit_subjects'::text, 'customer_balances'::text, 'number_series'::text, 'events'::text, 'webhook_deliveries'::text, 'webhook_attempts'::text, 'emails'::text, 'mrr_customers'::text, 'mrr_amounts'::text, 'mrr_movements'::text, 'mrr_balances'::text, 'mrr_retention'::text, 'money_days'::text, 'usage_hours'::text, 'usage_months'::text, 'idempotency_keys'::text, 'processor_events'::text, 'audit_log'::text];
 CREATE OR REPLACE FUNCTION public.usage_balances(p_environment bigint, p_now bigint, q_external_id text[], q_pricing_model text[], q_subscription text[])
  RETURNS TABLE("position" bigint, customers bigint, subscription_id text, pricing_model_id text, catalog_version bigint, balances text)
  LANGUAGE sql
@@ -6426,14 +6426,14 @@ create policy tenant on usage_charges to {tollkeeper_service} using (environment
 create policy worker on usage_charges to {tollkeeper_worker} using true;
 create policy tenant on usage_credits to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
 create policy worker on usage_credits to {tollkeeper_worker} using true;
-create policy tenant on usage_days to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
-create policy worker on usage_days to {tollkeeper_worker} using true;
 create policy tenant on usage_event_distinct_properties to {tollkeeper_service} using (environment_id = ( SELECT current_environment() AS current_environment));
 create policy worker on usage_event_distinct_properties to {tollkeeper_worker} using true;
 create policy tenant on usage_events to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR sees_series(environment_id, series_id)));
 create policy worker on usage_events to {tollkeeper_worker} using true;
 create policy tenant on usage_holds to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
 create policy worker on usage_holds to {tollkeeper_worker} using true;
+create policy tenant on usage_hours to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
+create policy worker on usage_hours to {tollkeeper_worker} using true;
 create policy tenant on usage_levels to {tollkeeper_service} using (environment_id = ( SELECT current_environment() AS current_environment));
 create policy worker on usage_levels to {tollkeeper_worker} using true;
 create policy tenant on usage_measures to {tollkeeper_service} using (environment_id = ( SELECT current_environment() AS current_environment));

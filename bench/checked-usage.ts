@@ -145,8 +145,8 @@ function sumsOf(subscriptions: number, covered: number): string {
   return `
   insert into usage_rollups (environment_id, series_id, hour, units, events)
     select environment_id, series_id, usage_date - usage_date % ${hourMs}, sum(amount), count(*) from usage_events group by 1, 2, 3;
-  insert into usage_days (environment_id, pricing_model_id, usage_meter_id, day, units, events)
-    select s.environment_id, s.pricing_model_id, s.usage_meter_id, day_of(r.hour), sum(r.units), sum(r.events)
+  insert into usage_hours (environment_id, pricing_model_id, usage_meter_id, hour, units, events)
+    select s.environment_id, s.pricing_model_id, s.usage_meter_id, r.hour, sum(r.units), sum(r.events)
       from usage_rollups r join usage_series s on s.environment_id = r.environment_id and s.id = r.series_id group by 1, 2, 3, 4;
   insert into usage_overages (environment_id, ledger_account_id, price_id, uncovered)
     select 1, 'la_' || n, 'price_2', (select used from ledger_accounts where id = 'la_' || n) - ${covered}

@@ -23,7 +23,7 @@ const shared = [
   'products',
   'resources',
   'tax_rates',
-  'usage_days',
+  'usage_hours',
   'usage_meters',
   'webhooks',
 ];
@@ -127,7 +127,7 @@ export async function multiplyCustomers(
     await client.query('select merge_daily_sums(1000000)');
     await closeRollups(client);
     await client.query(`update money_days set count = count ${times}, amount = amount ${times}, tax = tax ${times}`);
-    await client.query(`update usage_days set units = units ${times}, events = events ${times}`);
+    await client.query(`update usage_hours set units = units ${times}, events = events ${times}`);
     await client.query(
       `update mrr_retention set amount = amount ${times}, lost = lost ${times}, customers = customers ${times}, made = made ${times}`,
     );

@@ -50,7 +50,7 @@ create function unaudited_tables() returns text[] language sql immutable
     -- Recurring revenue, which follows from the subscriptions.
     'mrr_customers', 'mrr_amounts', 'mrr_movements', 'mrr_balances', 'mrr_retention',
     -- Sums by day and month, which follow from invoices, payments and roll-ups.
-    'money_days', 'usage_days', 'usage_months',
+    'money_days', 'usage_hours', 'usage_months',
     -- Answers kept for repeats, messages of a processor that were seen.
     'idempotency_keys', 'processor_events',
     'audit_log'];

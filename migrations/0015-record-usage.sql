@@ -92,8 +92,8 @@ begin
      order by m.series
     on conflict (environment_id, series_id, hour)
     do update set units = usage_rollups.units + excluded.units, events = usage_rollups.events + excluded.events, is_summed = false;
-    insert into usage_days (environment_id, pricing_model_id, usage_meter_id, day, units, events)
-    select p_environment, m.pricing_model_id, m.usage_meter_id, day_of(p_hour), sum(m.hour_units), sum(m.hour_events)
+    insert into usage_hours (environment_id, pricing_model_id, usage_meter_id, hour, units, events)
+    select p_environment, m.pricing_model_id, m.usage_meter_id, p_hour, sum(m.hour_units), sum(m.hour_events)
       from one_row, unnest(moved) m where m.has_rollup
      group by m.pricing_model_id, m.usage_meter_id;
   end if;
@@ -328,9 +328,9 @@ begin
       from one_row, unnest(closed) c group by c.series, c.hour order by c.series, c.hour
     on conflict (environment_id, series_id, hour)
     do update set units = usage_rollups.units + excluded.units, events = usage_rollups.events + excluded.events, is_summed = false;
-    insert into usage_days (environment_id, pricing_model_id, usage_meter_id, day, units, events)
-    select p_environment, c.pricing_model_id, c.usage_meter_id, day_of(c.hour), sum(c.units), sum(c.events)
-      from one_row, unnest(closed) c group by c.pricing_model_id, c.usage_meter_id, day_of(c.hour);
+    insert into usage_hours (environment_id, pricing_model_id, usage_meter_id, hour, units, events)
+    select p_environment, c.pricing_model_id, c.usage_meter_id, c.hour, sum(c.units), sum(c.events)
+      from one_row, unnest(closed) c group by c.pricing_model_id, c.usage_meter_id, c.hour;
   end if;
   return fallen;
 end $$;
@@ -578,11 +578,11 @@ begin
      group by r.series, r.hour order by r.series, r.hour
     on conflict (environment_id, series_id, hour)
     do update set units = usage_rollups.units + excluded.units, events = usage_rollups.events + excluded.events, is_summed = false;
-    insert into usage_days (environment_id, pricing_model_id, usage_meter_id, day, units, events)
-    select p_environment, s.pricing_model_id, s.usage_meter_id, day_of(r.hour), sum(r.units), sum(r.events)
+    insert into usage_hours (environment_id, pricing_model_id, usage_meter_id, hour, units, events)
+    select p_environment, s.pricing_model_id, s.usage_meter_id, r.hour, sum(r.units), sum(r.events)
       from unnest(r_series, r_hour, r_units, r_events) as r (series, hour, units, events)
       join usage_series s on s.environment_id = p_environment and s.id = r.series
-     group by s.pricing_model_id, s.usage_meter_id, day_of(r.hour);
+     group by s.pricing_model_id, s.usage_meter_id, r.hour;
   end if;
   -- After the accounts, which whoever deletes these rows has locked too, and in one order.
   if cardinality(t_subscription) > 0 then

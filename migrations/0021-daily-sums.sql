@@ -1,6 +1,6 @@
--- Sums by day, so that a report over a year reads some thousands of rows, however many invoices, payments and roll-ups there are.
--- The statement that changes records adds a row here: what they count now, less what they counted before. Nobody updates a row,
--- so no commit waits for another one. A job merges the rows of a day into one. A sum over all rows is exact at any moment, merged
+-- Sums by day, and of usage by hour, so that a report over a year reads some thousands of rows, however many invoices, payments and
+-- roll-ups there are. The statement that changes records adds a row here: what they count now, less what they counted before. Nobody
+-- updates a row, so no commit waits for another one. A job merges the rows of a day or an hour into one. A sum over all rows is exact at any moment, merged
 -- or not. What a record counts follows from its own columns alone, so no other record has to be looked at.
 
 -- The first instant of a day, in UTC.
@@ -32,22 +32,22 @@ create table money_days (
 );
 create index money_days_to_merge on money_days (environment_id, kind, day) where not is_merged;
 
--- Roll-ups by the days of their hours. The statement that writes roll-ups (0015) adds its row here: a trigger would join each with its
+-- Roll-ups by meter and hour. The statement that writes roll-ups (0015) adds its row here: a trigger would join each with its
 -- series. Those that are still open on an account are not in it. Without a foreign key, whose lock all batches of a meter would
 -- share: the roll-ups have theirs.
-create table usage_days (
+create table usage_hours (
   environment_id bigint not null,
   id bigint generated always as identity,
   pricing_model_id text collate "C" not null,
   usage_meter_id text collate "C" not null,
-  day bigint not null,
+  hour bigint not null,
   units numeric(38, 0) not null,
   events bigint not null,
   is_merged boolean not null default false,
-  primary key (environment_id, usage_meter_id, day, id),
-  constraint usage_days_whole check (day = day_of(day))
+  primary key (environment_id, usage_meter_id, hour, id),
+  constraint usage_hours_whole check (hour % 3600000 = 0)
 );
-create index usage_days_to_merge on usage_days (environment_id, usage_meter_id, day) where not is_merged;
+create index usage_hours_to_merge on usage_hours (environment_id, usage_meter_id, hour) where not is_merged;
 
 create function month_of(at bigint) returns bigint language sql immutable
   return extract(epoch from date_trunc('month', timestamp 'epoch' + at * interval '1 millisecond') - timestamp 'epoch')::bigint * 1000;
@@ -170,13 +170,13 @@ end $$;
 create trigger invoices_reason after update of reason on invoices for each row
   when (old.reason <> new.reason) execute function move_money_by_reason();
 
--- Merges the rows of days that have new ones, at most `at_most` of these, and returns their number. The rows that it deletes are
+-- Merges the rows of days and hours that have new ones, at most `at_most` of these, and returns their number. The rows that it deletes are
 -- those that it adds up, in one statement, so two that run at once add up different ones.
 create function merge_daily_sums(at_most integer) returns integer
   language plpgsql volatile security definer set search_path from current as $$
 declare
   money money_days[];
-  usage usage_days[];
+  usage usage_hours[];
   retention mrr_retention[];
 begin
   with day as materialized (
@@ -194,20 +194,20 @@ begin
   select environment_id, pricing_model_id, kind, day, currency, reason, processor, payment_method, sum(count), sum(amount), sum(tax), true
     from one_row, unnest(money) group by 1, 2, 3, 4, 5, 6, 7, 8
   having (sum(count), sum(amount), sum(tax)) <> (0, 0, 0);
-  with day as materialized (
-    select distinct environment_id, usage_meter_id, day
-      from (select environment_id, usage_meter_id, day from usage_days where not is_merged limit at_most) added
+  with hour as materialized (
+    select distinct environment_id, usage_meter_id, hour
+      from (select environment_id, usage_meter_id, hour from usage_hours where not is_merged limit at_most) added
   ), locked as materialized (
-    select u.environment_id, u.usage_meter_id, u.day, u.id from usage_days u join day d using (environment_id, usage_meter_id, day)
+    select u.environment_id, u.usage_meter_id, u.hour, u.id from usage_hours u join hour h using (environment_id, usage_meter_id, hour)
        for update of u skip locked
   ), gone as (
-    delete from usage_days u using locked l
-     where u.environment_id = l.environment_id and u.usage_meter_id = l.usage_meter_id and u.day = l.day and u.id = l.id
+    delete from usage_hours u using locked l
+     where u.environment_id = l.environment_id and u.usage_meter_id = l.usage_meter_id and u.hour = l.hour and u.id = l.id
     returning u.*
   )
-  select array_agg(row(gone.*)::usage_days) into usage from gone;
-  insert into usage_days (environment_id, pricing_model_id, usage_meter_id, day, units, events, is_merged)
-  select environment_id, pricing_model_id, usage_meter_id, day, sum(units), sum(events), true
+  select array_agg(row(gone.*)::usage_hours) into usage from gone;
+  insert into usage_hours (environment_id, pricing_model_id, usage_meter_id, hour, units, events, is_merged)
+  select environment_id, pricing_model_id, usage_meter_id, hour, sum(units), sum(events), true
     from one_row, unnest(usage) group by 1, 2, 3, 4
   having (sum(units), sum(events)) <> (0, 0);
   with day as materialized (
@@ -256,8 +256,8 @@ begin
     from one_row, unnest(idle) group by 1, 2, 3 order by 1, 2, 3
   on conflict (environment_id, series_id, hour)
   do update set units = usage_rollups.units + excluded.units, events = usage_rollups.events + excluded.events, is_summed = false;
-  insert into usage_days (environment_id, pricing_model_id, usage_meter_id, day, units, events)
-  select environment_id, pricing_model_id, usage_meter_id, day_of(open_hour), sum(open_units), sum(open_events)
+  insert into usage_hours (environment_id, pricing_model_id, usage_meter_id, hour, units, events)
+  select environment_id, pricing_model_id, usage_meter_id, open_hour, sum(open_units), sum(open_events)
     from one_row, unnest(idle) group by 1, 2, 3, 4;
   return coalesce(cardinality(idle), 0);
 end $$;

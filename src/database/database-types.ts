@@ -1566,17 +1566,6 @@ export interface UsageCredits {
   withheld: Generated<bigint>;
 }
 
-export interface UsageDays {
-  day: number;
-  environmentId: number;
-  events: number;
-  id: Generated<number>;
-  isMerged: Generated<boolean>;
-  pricingModelId: string;
-  units: bigint;
-  usageMeterId: string;
-}
-
 export interface UsageEventDistinctProperties {
   digest: Buffer;
   environmentId: number;
@@ -1621,6 +1610,17 @@ export interface UsageHolds {
   settledAmount: number | null;
   status: Generated<string>;
   updatedAt: number;
+}
+
+export interface UsageHours {
+  environmentId: number;
+  events: number;
+  hour: number;
+  id: Generated<number>;
+  isMerged: Generated<boolean>;
+  pricingModelId: string;
+  units: bigint;
+  usageMeterId: string;
 }
 
 export interface UsageLevels {
@@ -1864,10 +1864,10 @@ export interface DB {
   usageArchiveSums: UsageArchiveSums;
   usageCharges: UsageCharges;
   usageCredits: UsageCredits;
-  usageDays: UsageDays;
   usageEventDistinctProperties: UsageEventDistinctProperties;
   usageEvents: UsageEvents;
   usageHolds: UsageHolds;
+  usageHours: UsageHours;
   usageLevels: UsageLevels;
   usageMeasures: UsageMeasures;
   usageMeters: UsageMeters;

@@ -120,16 +120,16 @@ export const analyticsInvariants: readonly Invariant[] = [
       having (sum(count), sum(amount), sum(tax)) <> (0, 0, 0)`,
   },
   {
-    name: 'usageOfDaysAddsUp',
-    sentence: 'The usage of a day is that of the roll-ups of its hours.',
+    name: 'usageOfHoursAddsUp',
+    sentence: 'The usage of an hour is that of its roll-ups.',
     query: sql`
-      select environment_id, usage_meter_id, pricing_model_id, day, sum(units) as units, sum(events) as events
-        from (select environment_id, usage_meter_id, pricing_model_id, day, units, events from usage_days
+      select environment_id, usage_meter_id, pricing_model_id, hour, sum(units) as units, sum(events) as events
+        from (select environment_id, usage_meter_id, pricing_model_id, hour, units, events from usage_hours
                union all
-              select r.environment_id, s.usage_meter_id, s.pricing_model_id, day_of(r.hour), -r.units, -r.events
+              select r.environment_id, s.usage_meter_id, s.pricing_model_id, r.hour, -r.units, -r.events
                 from usage_rollups r
                 join usage_series s on s.environment_id = r.environment_id and s.id = r.series_id) part
-       group by environment_id, usage_meter_id, pricing_model_id, day having sum(units) <> 0 or sum(events) <> 0`,
+       group by environment_id, usage_meter_id, pricing_model_id, hour having sum(units) <> 0 or sum(events) <> 0`,
   },
   {
     name: 'usageOfMonthsAddsUp',

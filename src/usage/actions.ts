@@ -146,7 +146,6 @@ async function groupsOf(
       work,
       counted,
       buckets.map((bucket) => bucket.start),
-      groupBy,
     );
     const sums = new Map(rows.map((row) => [row.position, row]));
     const groups = buckets.map((bucket, index) => {
@@ -221,7 +220,7 @@ export async function listUsageByDay(
     const range = { from: start, to: period.end };
     const counted = { meter, filter, series: await chooseSeries(work, filter), range };
     const starts = bucketsOf(range, unit).map((bucket) => bucket.start);
-    const rows = await summaries.sumByTime(work, counted, starts, unit);
+    const rows = await summaries.sumByTime(work, counted, starts);
     const groups = rows
       .map(({ position, units }) => ({ start: starts[position - 1] ?? start, units }))
       .filter(({ units }) => units > 0n)

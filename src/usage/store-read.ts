@@ -81,7 +81,7 @@ export async function pageOfEvents(
 }
 
 /**
- * The number of events up to `mostCounted`. For a meter or an environment at any time, sums of days are read first, and
+ * The number of events up to `mostCounted`. For a meter or an environment at any time, sums of hours are read first, and
  * roll-ups only where these have fewer.
  */
 async function countMatches(work: Work, choice: SeriesChoice, { series, range }: EventQuery): Promise<number> {
@@ -90,8 +90,11 @@ async function countMatches(work: Work, choice: SeriesChoice, { series, range }:
   if (range === null && Object.values(others).every((filter) => filter === undefined)) {
     const ofMeter = usageMeterId === undefined ? sql`true` : sql`usage_meter_id = ${usageMeterId}`;
     const { rows } = await sql<{ total: number }>`
-      select coalesce(sum(events), 0)::bigint as total from usage_days
-       where environment_id = ${work.environmentId} and ${ofMeter}`.execute(work.db);
+      select coalesce(sum(events), 0)::bigint as total
+        from (select events from usage_hours
+               where environment_id = ${work.environmentId} and ${ofMeter} limit ${mostCounted}) summed`.execute(
+      work.db,
+    );
     if ((rows[0]?.total ?? 0) >= mostCounted) return mostCounted;
   }
   return countEvents(work, choice, range, mostCounted);

@@ -3,7 +3,7 @@ import { idArray } from '../database/array-literal.ts';
 import type { Work } from '../database/work.ts';
 import { type Instant, msPerDay } from '../kernel/calendar.ts';
 import type { UsageMeter } from '../pricing/usage-meter.ts';
-import { isMonth, type SeriesFilter, type SplitRange, splitAtDays, splitAtHours } from './event-query.ts';
+import { isMonth, type SeriesFilter, type SplitRange, splitAtHours } from './event-query.ts';
 import { chooseSeries, eventsWithin, rollUpsWithin, type SeriesChoice, seriesConditions } from './store-read.ts';
 
 /** The input of a summary: the events of a meter in a range, limited to some series. */
@@ -22,14 +22,13 @@ interface Sums {
 }
 
 /**
- * Sums by intervals that begin at `starts`, which are whole hours except the first; empty intervals are omitted. Whole days
+ * Sums by intervals that begin at `starts`, which are whole hours except the first; empty intervals are omitted. Whole hours
  * of a whole meter are read from their sums.
  */
 export async function sumByTime(
   work: Work,
   counted: Counted,
   starts: readonly Instant[],
-  unit: 'hour' | 'day' | 'month',
 ): Promise<(Sums & { readonly position: number })[]> {
   const positionOf = (column: string) =>
     sql`greatest(width_bucket(${sql.ref(column)}, ${idArray(starts)}::bigint[]), 1)`;
@@ -41,8 +40,7 @@ export async function sumByTime(
   if (isWhole && hours !== null) {
     const whole = { from: hours.from ?? counted.range.from, to: hours.to ?? counted.range.to };
     parts.push(sql`
-      select ${keys.ofHour} as key, e.units, e.events
-        from ${metersWithin(work, whole, unit === 'hour' ? 'hours' : 'days')} where e.usage_meter_id = ${counted.meter.id}`);
+      select ${keys.ofHour} as key, e.units, e.events from ${metersWithin(work, whole, counted.meter.id)}`);
   }
   const { rows } = await sql<Sums & { position: number }>`
     select key as position, sum(units) as units, sum(events)::bigint as events
@@ -119,7 +117,7 @@ export function sumByCustomer(work: Work, counted: Counted, most: number): Promi
 
 /**
  * Ranks the customers of a month. `fresh` is the usage that the sums of the month do not have yet. A customer without any is
- * among the first only if it is among the first of the sums. The sums by day have all usage that is not open on an account.
+ * among the first only if it is among the first of the sums. The sums by hour have all usage that is not open on an account.
  */
 async function rankMonth(work: Work, { meter, range }: Counted, most: number): Promise<RankedSums[]> {
   const { environmentId } = work;
@@ -155,9 +153,9 @@ async function rankMonth(work: Work, { meter, range }: Counted, most: number): P
            counted.customers - ${most}
       from (select count(*) + (select count(*) from grown where is_new) as customers from usage_months m where ${ofMonth}) counted
      cross join (select sum(units) as units, sum(events) as events
-                   from (select d.units, d.events from usage_days d
-                          where d.environment_id = ${environmentId} and d.usage_meter_id = ${meter.id}
-                            and d.day >= ${range.from}::bigint and d.day < ${range.to}::bigint
+                   from (select h.units, h.events from usage_hours h
+                          where h.environment_id = ${environmentId} and h.usage_meter_id = ${meter.id}
+                            and h.hour >= ${range.from}::bigint and h.hour < ${range.to}::bigint
                           union all
                          select open_units, open_events from fresh) part) summed
      where counted.customers > ${most}
@@ -223,35 +221,24 @@ function countedParts(work: Work, counted: Counted, { hours, edges }: SplitRange
   return parts;
 }
 
-/**
- * The roll-ups of all meters in a range of whole hours, as a table `e` whose rows add up to them. By `days`, each touched day is one
- * sum, at its start, and the hours of these days that are not in the range count less than nothing. By `hours`, those of the
- * range are read. The open roll-ups come on top: their account knows the meter.
- */
+/** The usage of meters in a range of whole hours as a table `e`: sums by hour, and the roll-ups that are open on an account. */
 export function metersWithin(
   { environmentId }: Work,
-  hours: { readonly from: Instant; readonly to: Instant },
-  by: 'days' | 'hours' = 'days',
+  { from, to }: { readonly from: Instant; readonly to: Instant },
+  usageMeterId: string | null = null,
 ): RawBuilder<unknown> {
-  const rollUps = (sign: RawBuilder<unknown>, { from, to }: typeof hours) => sql`
-    select s.usage_meter_id, r.hour, ${sign} r.units as units, ${sign} r.events as events
-      from (select r.* from usage_rollups r
-             where r.environment_id = ${environmentId} and r.hour >= ${from}::bigint and r.hour < ${to}::bigint offset 0) r
-      join usage_series s on s.environment_id = ${environmentId} and s.id = r.series_id`;
-  const { days, outside } = splitAtDays(hours);
-  const closed =
-    by === 'hours'
-      ? [rollUps(sql``, hours)]
-      : [
-          sql`
-    select d.usage_meter_id, d.day as hour, d.units, d.events from usage_days d
-     where d.environment_id = ${environmentId} and d.day >= ${days.from}::bigint and d.day < ${days.to}::bigint`,
-          ...outside.map((part) => rollUps(sql`-`, part)),
-        ];
-  const open = sql`
-    select a.usage_meter_id, a.open_hour, sum(a.open_units), sum(a.open_events)::bigint from ledger_accounts a
-     where a.environment_id = ${environmentId} and a.open_series_id is not null and a.open_hour >= ${hours.from}::bigint
-       and a.open_hour < ${hours.to}::bigint
-     group by 1, 2`;
-  return sql`(${sql.join([...closed, open], sql` union all `)}) e`;
+  const ofMeter = usageMeterId === null ? sql`` : sql`and m.id = ${usageMeterId}`;
+  return sql`(
+    select m.id as usage_meter_id, h.hour, h.units, h.events
+      from usage_meters m
+      join usage_hours h on h.environment_id = m.environment_id and h.usage_meter_id = m.id
+       and h.hour >= ${from}::bigint and h.hour < ${to}::bigint
+     where m.environment_id = ${environmentId} ${ofMeter}
+     union all
+    select m.id, a.open_hour, sum(a.open_units), sum(a.open_events)::bigint
+      from ledger_accounts a
+      join usage_meters m on m.environment_id = a.environment_id and m.id = a.usage_meter_id ${ofMeter}
+     where a.environment_id = ${environmentId} and a.open_series_id is not null and a.open_hour >= ${from}::bigint
+       and a.open_hour < ${to}::bigint
+     group by 1, 2) e`;
 }

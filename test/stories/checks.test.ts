@@ -206,7 +206,7 @@ describe('what was found right is added up', () => {
       fault: 'a roll-up',
       change: 'update usage_rollups set units = units + 1 where units = 60',
       undo: 'update usage_rollups set units = units - 1 where units = 61',
-      breaks: ['usageIsSumOfRollUps', 'usageOfDaysAddsUp'],
+      breaks: ['usageIsSumOfRollUps', 'usageOfHoursAddsUp'],
     },
   ]) {
     test(`a change of ${fault} is found without reading what lies before the mark`, async () => {

@@ -174,7 +174,7 @@ describe('the invariants', () => {
 
   test('the invariants hold in an empty database', async () => {
     const everything =
-      'truncate pricing_models, events, ledger_transactions, usage_events, ledger_entries, number_series, usage_days, usage_months cascade';
+      'truncate pricing_models, events, ledger_transactions, usage_events, ledger_entries, number_series, usage_hours, usage_months cascade';
     assert.deepEqual(await brokenAfter([everything]), []);
   });
 

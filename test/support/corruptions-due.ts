@@ -256,9 +256,9 @@ export const dueCorruptions: readonly Corruption[] = [
     breaks: ['moneyOfDaysAddsUp'],
   },
   {
-    fault: 'the usage of a day is of another day',
-    statements: ['update usage_days set day = day + 86400000'],
-    breaks: ['usageOfDaysAddsUp'],
+    fault: 'the usage of an hour is of another hour',
+    statements: ['update usage_hours set hour = hour + 3600000'],
+    breaks: ['usageOfHoursAddsUp'],
   },
   {
     fault: 'the usage of a month lacks a unit',

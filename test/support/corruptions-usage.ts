@@ -544,7 +544,7 @@ export const usageCorruptions: readonly Corruption[] = [
   {
     fault: 'all usage events of an account were deleted, and what was kept of their sums',
     statements: ['delete from usage_events where amount > 5', 'delete from usage_rollups where units > 5', closed],
-    breaks: ['usageIsSumOfEvents', 'usageIsBookedWithItsEvents', 'usageIsSumOfRollUps', 'usageOfDaysAddsUp'],
+    breaks: ['usageIsSumOfEvents', 'usageIsBookedWithItsEvents', 'usageIsSumOfRollUps', 'usageOfHoursAddsUp'],
   },
   {
     fault: 'a usage event was stored without being booked',
@@ -552,7 +552,7 @@ export const usageCorruptions: readonly Corruption[] = [
       'update usage_events set amount = 61 where amount = 60',
       'update usage_rollups set units = 61 where units = 60',
     ],
-    breaks: ['usageIsSumOfEvents', 'usageIsBookedWithItsEvents', 'usageIsSumOfRollUps', 'usageOfDaysAddsUp'],
+    breaks: ['usageIsSumOfEvents', 'usageIsBookedWithItsEvents', 'usageIsSumOfRollUps', 'usageOfHoursAddsUp'],
   },
   {
     fault: 'it is forgotten which properties were seen',
@@ -582,11 +582,11 @@ export const usageCorruptions: readonly Corruption[] = [
   {
     fault: 'an hour counts an event that is not there',
     statements: ['update usage_rollups set events = events + 1 where units = 60'],
-    breaks: ['rollUpsAreSumsOfEvents', 'usageOfDaysAddsUp'],
+    breaks: ['rollUpsAreSumsOfEvents', 'usageOfHoursAddsUp'],
   },
   {
     fault: 'an hour counts users twice who were told twice',
     statements: ['update usage_rollups set units = 10, is_summed = false where events = 2'],
-    breaks: ['usageIsSumOfRollUps', 'usageOfDaysAddsUp'],
+    breaks: ['usageIsSumOfRollUps', 'usageOfHoursAddsUp'],
   },
 ];

@@ -55,7 +55,7 @@ const leftOfEnvironment = new Set([
   // Rows for each statement, which add up to the same.
   'money_days',
   'mrr_retention',
-  'usage_days',
+  'usage_hours',
   'usage_months',
 ]);
 // Real time, numbers that a processor or a random number makes up, and who asked.

@@ -146,8 +146,8 @@ async function insertUsage({ app, model, ...fixture }: Data, accounts: Accounts)
       from usage_rollups r join usage_series s on s.environment_id = r.environment_id and s.id = r.series_id
      where r.environment_id = ${environmentId} and r.is_summed`.execute(app.owner);
   await sql`
-    insert into usage_days (environment_id, pricing_model_id, usage_meter_id, day, units, events)
-    select r.environment_id, s.pricing_model_id, s.usage_meter_id, day_of(r.hour), r.units, r.events
+    insert into usage_hours (environment_id, pricing_model_id, usage_meter_id, hour, units, events)
+    select r.environment_id, s.pricing_model_id, s.usage_meter_id, r.hour, r.units, r.events
       from usage_rollups r join usage_series s on s.environment_id = r.environment_id and s.id = r.series_id
      where r.environment_id = ${environmentId}`.execute(app.owner);
   await app.owner

@@ -63,8 +63,8 @@ export async function insertManyEvents(app: TestApp, { subscriptions, events, fr
     select environment_id, series_id, usage_date - usage_date % 3600000, sum(amount), count(*) from usage_events
      where environment_id = ${environmentId} and id like ${`${idsFrom}%`} group by 1, 2, 3`.execute(db);
   await sql`
-    insert into usage_days (environment_id, pricing_model_id, usage_meter_id, day, units, events)
-    select s.environment_id, s.pricing_model_id, s.usage_meter_id, day_of(e.usage_date), sum(e.amount), count(*)
+    insert into usage_hours (environment_id, pricing_model_id, usage_meter_id, hour, units, events)
+    select s.environment_id, s.pricing_model_id, s.usage_meter_id, e.usage_date - e.usage_date % 3600000, sum(e.amount), count(*)
       from usage_events e join usage_series s on s.environment_id = e.environment_id and s.id = e.series_id
      where e.environment_id = ${environmentId} and e.id like ${`${idsFrom}%`} group by 1, 2, 3, 4`.execute(db);
   // As the database itself does it, only sooner.

@@ -57,7 +57,7 @@ const few = new Set([
   'subscription_item_features',
   'subscription_item_versions',
   'subscription_price_overrides',
-  'usage_days',
+  'usage_hours',
   'usage_meters',
   'usage_months',
   'webhooks',

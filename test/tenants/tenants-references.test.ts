@@ -49,7 +49,7 @@ const heldByNothing: Readonly<Record<string, string>> = {
   'purchases.checkout_session_id': 'the session names the purchase, and each is read within its environment',
   'checkout_sessions.purchase_id': 'written by the trigger that follows the purchase, from the same environment',
   'checkout_sessions.payment_method_id': 'read within its environment only, by its id',
-  'usage_days.usage_meter_id':
+  'usage_hours.usage_meter_id':
     'a copy of that of its roll-ups, which have the key: batches of a meter would share its lock',
   'usage_credits.billing_period_id': 'compared with the periods of its subscription, and followed nowhere',
 };

@@ -85,7 +85,7 @@ export const owners: Owners = {
   usage_events_0: 'usage',
   usage_archive_sums: 'usage',
   usage_rollups: 'usage',
-  usage_days: 'usage',
+  usage_hours: 'usage',
   usage_months: 'usage',
   usage_event_distinct_properties: 'usage',
 
