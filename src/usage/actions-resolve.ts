@@ -103,19 +103,30 @@ export class UsageCache {
   /** Keeps what was read. Series that are not open yet are read again. */
   keep(environmentId: number, now: Instant, subscription: UsageSubscription, series: ReadonlyMap<string, FoundSeries>) {
     if (!isUsable(subscription)) return;
-    const { id, revision, catalogVersion, dueAt, currentBillingPeriodStart: start } = subscription;
-    const before = this.#subscriptions.get(id);
-    const isSame =
-      before?.subscription.revision === revision &&
-      before.subscription.catalogVersion === catalogVersion &&
-      before.validUntil > now;
-    const open = isSame ? before.series : new Map<string, FoundSeries>();
+    const known = this.#seriesOf(subscription, now);
+    const open = known ?? new Map<string, FoundSeries>();
     for (const [priceId, found] of series) if (found.series !== undefined) open.set(priceId, { ...found });
-    if (isSame) return;
+    if (known !== null) return;
+    const { id, dueAt, currentBillingPeriodStart: start } = subscription;
     const startsAt = start !== null && start > now ? start : Number.POSITIVE_INFINITY;
     const validUntil = Math.min(dueAt ?? Number.POSITIVE_INFINITY, startsAt);
     const prices = this.pricesOf(subscription);
     this.#subscriptions.set(id, { environmentId, subscription, validUntil, prices, series: open });
+  }
+
+  /** The open series of a price of a subscription that the caller has locked. */
+  findSeries(subscription: UsageSubscription, priceId: string, now: Instant): FoundSeries | undefined {
+    return this.#seriesOf(subscription, now)?.get(priceId);
+  }
+
+  /** The series of a subscription by price. Null where they may be those of another revision. */
+  #seriesOf({ id, revision, catalogVersion }: UsageSubscription, now: Instant): Map<string, FoundSeries> | null {
+    const known = this.#subscriptions.get(id);
+    const isSame =
+      known?.subscription.revision === revision &&
+      known.subscription.catalogVersion === catalogVersion &&
+      known.validUntil > now;
+    return isSame ? known.series : null;
   }
 
   /**
@@ -238,7 +249,8 @@ export async function resolveEvents(
   const expand = await findUses(work, events, { users, pricesOf });
   const uses = events.flatMap((event) => triedUses(expand, event));
   const prices = await findPrices(work, uses, { users, pricesOf });
-  const keys = new Map<string, SeriesKey>();
+  const series = new Map<string, FoundSeries>();
+  const missing = new Map<string, SeriesKey>();
   for (const use of uses) {
     const subscription = userOf(users, prices, use);
     const price = subscription && prices(use, subscription);
@@ -247,11 +259,13 @@ export async function resolveEvents(
     // Before a subscription starts, there is no period to count in.
     const periodStart = start !== null && start <= work.now ? start : null;
     const key = { subscriptionId, priceId: price.priceId, periodStart };
-    keys.set(seriesText(key), key);
+    const known = cache.findSeries(subscription, price.priceId, work.now);
+    if (known === undefined) missing.set(seriesText(key), key);
+    else series.set(seriesText(key), known);
   }
-  const series = await findSeries(work, [...keys.values()]);
   const ofSubscription = new Map<string, Map<string, FoundSeries>>();
-  for (const found of series.values()) {
+  for (const [key, found] of await findSeries(work, [...missing.values()])) {
+    series.set(key, found);
     const { subscriptionId, priceId } = found;
     const ofPrices = ofSubscription.get(subscriptionId) ?? new Map<string, FoundSeries>();
     ofSubscription.set(subscriptionId, ofPrices.set(priceId, found));
