@@ -4417,9 +4417,11 @@ CREATE OR REPLACE FUNCTION public.index_usage_partition(n integer)
  SET search_path TO 'public', 'pg_temp'
 AS $function$
 begin
-  execute format('alter table usage_events_%1$s add primary key (environment_id, id),
-    add constraint events_%1$s_transaction_unique unique (transaction_key),
-    add constraint events_%1$s_bookings check (booking >= %2$s and booking < %3$s)', n, n::bigint << 40, (n + 1)::bigint << 40);
+  -- Citus adds one constraint at a time.
+  execute format('alter table usage_events_%s add primary key (environment_id, id)', n);
+  execute format('alter table usage_events_%1$s add constraint events_%1$s_transaction_unique unique (transaction_key)', n);
+  execute format('alter table usage_events_%1$s add constraint events_%1$s_bookings check (booking >= %2$s and booking < %3$s)',
+    n, n::bigint << 40, (n + 1)::bigint << 40);
   -- Those of usage_events: the attachment would build one that is missing, under its lock.
   execute format('create index on usage_events_%s (series_id, id)', n);
   execute format('create index on usage_events_%s (environment_id, label, id) where label is not null', n);
@@ -4674,8 +4676,13 @@ CREATE OR REPLACE FUNCTION public.lock_usage_partitions()
  SECURITY DEFINER
  SET search_path TO 'public', 'pg_temp'
 AS $function$
+declare
+  schema_hash integer := hashtext(current_schema());
+  taken boolean;
 begin
-  if not pg_try_advisory_xact_lock(7004, hashtext(current_schema())) then
+  -- The row is read on the node of Citus that has it, where the checks run.
+  select pg_try_advisory_xact_lock(7004, schema_hash) into taken from one_row;
+  if not taken then
     raise lock_not_available using message = 'the invariants are being checked';
   end if;
   lock table only usage_events in access exclusive mode;

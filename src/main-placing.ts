@@ -3,6 +3,8 @@ import type pg from 'pg';
 import type { Config } from './config.ts';
 import {
   alignSequences,
+  atNode,
+  type Cluster,
   type ClusterNode,
   countSessions,
   defineOnNodes,
@@ -11,12 +13,12 @@ import {
   isCoordinator,
   listNodes,
   moveTo,
+  onCoordinator,
   openOn,
-  prepareNodes,
+  withCluster,
 } from './database/citus.ts';
-import { createDatabase, createPool, defaultSchema } from './database/database.ts';
-import { listMissingMigrations, makeQueue } from './database/migrate.ts';
-import { advisoryLocks } from './jobs/advisory-locks.ts';
+import { createDatabase, defaultSchema } from './database/database.ts';
+import { knownMigrations, listMissingMigrations, makeQueue } from './database/migrate.ts';
 import { type MovedJobs, moveJobs } from './jobs/moved-jobs.ts';
 import { type Output, print } from './main-admin.ts';
 import { connectWorker, openServer, type SchemaOfServer, schemaOf, withOwner } from './main-database.ts';
@@ -89,18 +91,8 @@ async function place(pool: pg.Pool, server: SchemaOfServer, wanted: string | und
     throw new Error(
       'This database does not have the extension citus. Only a Citus cluster has nodes to place a schema on: see docs/scaling.md.',
     );
-  const coordinator = nodes.find(isCoordinator);
-  if (coordinator === undefined)
-    throw new Error(
-      "The cluster does not know its coordinator. Run there: select citus_set_coordinator_host('<host>', <port>)",
-    );
   const target = wanted === undefined ? null : nodeOf(nodes, wanted);
-  const pools = new Map(nodes.map((node) => [node.group, openNode(server, node)]));
-  try {
-    return await placeFrom({ coordinator: poolOf(pools, coordinator), nodes, pools, schema: server.schema, target });
-  } finally {
-    for (const opened of pools.values()) await opened.end();
-  }
+  return withCluster(pool, nodes, (cluster) => placeFrom(cluster, { schema: server.schema, target }));
 }
 
 function nodeOf(nodes: readonly ClusterNode[], wanted: string): ClusterNode {
@@ -116,42 +108,34 @@ function nodeOf(nodes: readonly ClusterNode[], wanted: string): ClusterNode {
 
 interface Placing {
   readonly schema: string;
-  readonly nodes: readonly ClusterNode[];
-  readonly pools: ReadonlyMap<number, pg.Pool>;
-  readonly coordinator: pg.Pool;
   readonly target: ClusterNode | null;
 }
 
-async function placeFrom(placing: Placing): Promise<Placed> {
-  const { schema, coordinator } = placing;
-  // Connections have the settings of a database from their start.
-  await prepareNodes(coordinator);
-  const client = await coordinator.connect();
-  try {
-    await client.query('select pg_advisory_lock($1, hashtext($2))', [advisoryLocks.placing, schema]);
-    const node = await bringTo(client, placing);
+async function placeFrom(cluster: Cluster, placing: Placing): Promise<Placed> {
+  const { schema } = placing;
+  return onCoordinator(cluster, schema, async (client) => {
+    const node = await bringTo(client, cluster, placing);
     await alignSequences(client, schema);
-    await openOn(client, schema, node);
-    return { node, jobs: await bringJobs(placing, node) };
-  } finally {
-    client.release(true);
-  }
+    await openOn(client, schema, node, (await knownMigrations()).at(-1) ?? '');
+    return { node, jobs: await bringJobs(cluster, node) };
+  });
 }
 
 /** Brings the tables to a node, with all that they need there. Returns the node. */
 async function bringTo(
   client: pg.PoolClient,
-  { schema, nodes, pools, coordinator, target }: Placing,
+  { nodes, coordinator, poolOf }: Cluster,
+  { schema, target }: Placing,
 ): Promise<ClusterNode> {
-  const before = await findNode(coordinator, schema);
+  const before = await findNode(coordinator);
   if (before === null) await refuseService(client);
   const missing = await listMissingMigrations(coordinator);
   if (missing === null || missing.length > 0)
     throw new Error(`The schema ${schema} is not up to date. Run: tollkeeper migrate`);
   if (before === null) await distribute(client, schema);
-  for (const node of nodes) if (!isCoordinator(node)) await makeQueue(poolOf(pools, node), schema);
+  for (const node of nodes) if (!isCoordinator(node)) await makeQueue(poolOf(node), schema);
   await defineOnNodes(client, schema);
-  const node = await findNode(coordinator, schema);
+  const node = await findNode(coordinator);
   assert(node, 'a distributed schema has its tables on a node');
   if (target === null || target.group === node.group) return node;
   await moveTo(client, schema, target);
@@ -167,35 +151,14 @@ async function refuseService(client: pg.PoolClient): Promise<void> {
 }
 
 /** Moves the jobs of all other nodes. */
-async function bringJobs({ nodes, pools }: Placing, node: ClusterNode): Promise<MovedJobs> {
+async function bringJobs({ nodes, poolOf }: Cluster, node: ClusterNode): Promise<MovedJobs> {
   const sum = { moved: 0, left: 0 };
   for (const former of nodes.filter(({ group }) => group !== node.group)) {
-    const { moved, left } = await moveJobs(poolOf(pools, former), poolOf(pools, node));
+    const { moved, left } = await moveJobs(poolOf(former), poolOf(node));
     sum.moved += moved;
     sum.left += left;
   }
   return sum;
-}
-
-function poolOf(pools: ReadonlyMap<number, pg.Pool>, { group }: ClusterNode): pg.Pool {
-  const pool = pools.get(group);
-  assert(pool, 'each node has a pool');
-  return pool;
-}
-
-/** Connections of the owner to a node. Its database has the name and the logins that the coordinator's has. */
-function openNode({ url, migrateUrl, schema }: SchemaOfServer, node: ClusterNode): pg.Pool {
-  // The queue of a node is its own, and Citus would make it on all of them.
-  const settings: Record<string, string> = isCoordinator(node) ? {} : { 'citus.enable_ddl_propagation': 'off' };
-  return createPool({ url: atNode(migrateUrl ?? url, node).href, schema, size: 2, as: 'owner', settings });
-}
-
-function atNode(url: string, { host, port }: ClusterNode): URL {
-  const address = new URL(url);
-  address.searchParams.delete('host');
-  address.hostname = host.includes(':') ? `[${host}]` : host;
-  address.port = String(port);
-  return address;
 }
 
 /** The address of a node without a login. */

@@ -4,9 +4,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { createGunzip, createGzip } from 'node:zlib';
 import type pg from 'pg';
 import { from as copyFrom, to as copyTo } from 'pg-copy-streams';
-import type { Database } from '../database/database.ts';
+import { advisoryLocks } from '../database/advisory-locks.ts';
+import { whereTablesChange } from '../database/citus.ts';
+import { createDatabase, type Database } from '../database/database.ts';
 import type { Work } from '../database/work.ts';
-import { advisoryLocks } from '../jobs/advisory-locks.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import { type PageRequest, page } from '../kernel/pagination.ts';
 import {
@@ -44,6 +45,12 @@ export interface WithArchives {
   readonly archives?: Archives;
 }
 
+/** Archives while no other process moves events. */
+interface HeldArchives extends Archives {
+  /** The connections that make, attach and drop partitions. */
+  readonly changing: Database;
+}
+
 interface ArchiveConfig {
   readonly events: EventSettings;
   readonly archive: string | null;
@@ -78,7 +85,12 @@ const lockWait = { pauseMs: 500, longestPauseMs: 10_000, totalMs: 600_000 };
  * Runs `act` while no other process moves events. Null: another one does, and `waits` is false. The lock ends with its
  * connection, so a process that is killed leaves none.
  */
-async function alone<Answer>({ pool }: Archives, waits: boolean, act: () => Promise<Answer>): Promise<Answer | null> {
+async function alone<Answer>(
+  archives: Archives,
+  waits: boolean,
+  act: (archives: HeldArchives) => Promise<Answer>,
+): Promise<Answer | null> {
+  const { pool } = archives;
   const client = await pool.connect();
   try {
     for (;;) {
@@ -90,7 +102,7 @@ async function alone<Answer>({ pool }: Archives, waits: boolean, act: () => Prom
       if (!waits) return null;
       await sleep(lockWait.pauseMs);
     }
-    return await act();
+    return await whereTablesChange(pool, (changing) => act({ ...archives, changing: createDatabase(changing) }));
   } finally {
     await client
       .query('select pg_advisory_unlock($1, hashtext(current_schema()))', [advisoryLocks.archives])
@@ -120,18 +132,19 @@ async function untilUnlocked(act: () => Promise<void>): Promise<void> {
 export async function keepPartitions(archives: Archives, now: Instant): Promise<void> {
   const { settings, worker, storage } = archives;
   if (partitionDays(settings) === null) return;
-  await alone(archives, false, async () => {
+  await alone(archives, false, async (held) => {
+    const { changing } = held;
     const partitions = await store.listPartitions(worker);
     const open = partitions.find(({ state }) => state === 'open');
     assert(open?.openedAt != null, 'one partition is open');
-    await untilUnlocked(() => store.prepareNext(worker));
+    await untilUnlocked(() => store.prepareNext(changing));
     if (isFull(settings, open.openedAt, now))
       await untilUnlocked(() => store.openNext(worker, now, uniqueSince(settings, now)));
     const closedBy = archivedBefore(settings, now);
     if (closedBy === null || storage === null) return;
     // Tables that a killed process has loaded.
-    for (const { number, state } of partitions) if (state === 'archived') await store.dropLoaded(worker, number);
-    for (const number of await store.listArchivable(worker, closedBy)) await archivePartition(archives, number, now);
+    for (const { number, state } of partitions) if (state === 'archived') await store.dropLoaded(changing, number);
+    for (const number of await store.listArchivable(worker, closedBy)) await archivePartition(held, number, now);
   });
 }
 
@@ -139,12 +152,12 @@ export async function keepPartitions(archives: Archives, now: Instant): Promise<
  * Stores the events of a closed partition as a file, and drops them once it is there. It is summed up first: an erasure
  * that comes after that finds its customer among the sums, and erases the file too.
  */
-async function archivePartition(archives: Archives, number: number, now: Instant): Promise<void> {
-  const { worker } = archives;
+async function archivePartition(archives: HeldArchives, number: number, now: Instant): Promise<void> {
+  const { worker, changing } = archives;
   const events = await store.sumUp(worker, number);
   const file = fileOf(number);
   const stored = await writeFile(archives, number, file, events);
-  await untilUnlocked(() => store.archive(worker, number, { file, ...stored }, now));
+  await untilUnlocked(() => store.archive(changing, number, { file, ...stored }, now));
 }
 
 /** Writes the events of a partition, which are so many, and reads the file back. */
@@ -183,9 +196,9 @@ async function findArchive({ worker }: Archives, number: number): Promise<Filed>
 }
 
 /** Loads the events of an archive into a table of its own. */
-async function loadFile(archives: Archives, { number, file, bytes, sha256 }: Filed): Promise<void> {
+async function loadFile(archives: HeldArchives, { number, file, bytes, sha256 }: Filed): Promise<void> {
   const storage = storageOf(archives);
-  await store.beginLoad(archives.worker, number);
+  await store.beginLoad(archives.changing, number);
   const client = await archives.pool.connect();
   try {
     const digest = new Digest();
@@ -197,23 +210,23 @@ async function loadFile(archives: Archives, { number, file, bytes, sha256 }: Fil
     client.release();
   } catch (error) {
     client.release(error as Error);
-    await store.dropLoaded(archives.worker, number);
+    await store.dropLoaded(archives.changing, number);
     throw error;
   }
 }
 
 /** Brings the events of an archive back, until they are released. False: they are there. */
 export async function restoreArchive(archives: Archives, number: number): Promise<boolean> {
-  const isDone = await alone(archives, true, async () => {
-    const { worker } = archives;
+  const isDone = await alone(archives, true, async (held) => {
+    const { changing } = held;
     const found = await findArchive(archives, number);
     if (found.state === 'restored') return false;
-    await loadFile(archives, found);
+    await loadFile(held, found);
     try {
-      await store.finishLoad(worker, number);
-      await untilUnlocked(() => store.attachLoaded(worker, number));
+      await store.finishLoad(changing, number);
+      await untilUnlocked(() => store.attachLoaded(changing, number));
     } catch (error) {
-      await store.dropLoaded(worker, number);
+      await store.dropLoaded(changing, number);
       throw error;
     }
     return true;
@@ -223,10 +236,10 @@ export async function restoreArchive(archives: Archives, number: number): Promis
 
 /** Drops the events of a restored archive again. False: they are not there. */
 export async function releaseArchive(archives: Archives, number: number): Promise<boolean> {
-  const isDone = await alone(archives, true, async () => {
+  const isDone = await alone(archives, true, async ({ changing }) => {
     const found = await findArchive(archives, number);
     if (found.state !== 'restored') return false;
-    await untilUnlocked(() => store.releaseRestored(archives.worker, number));
+    await untilUnlocked(() => store.releaseRestored(changing, number));
     return true;
   });
   return isDone ?? false;
@@ -238,18 +251,18 @@ export async function releaseArchive(archives: Archives, number: number): Promis
  */
 export async function eraseFromArchives(archives: Archives, environmentId: number, customerId: string): Promise<void> {
   const { worker } = archives;
-  await alone(archives, true, async () => {
+  await alone(archives, true, async (held) => {
     for (const { number, state, seriesIds } of await store.listToErase(worker, environmentId, customerId)) {
       const found = await findArchive(archives, number);
       if (state === 'archived') {
-        await loadFile(archives, found);
+        await loadFile(held, found);
         await store.eraseLoaded(worker, number, environmentId, seriesIds);
       }
       const version = versionOf(found.file) + 1;
       const file = fileOf(number, version);
       const stored = await writeFile(archives, number, file, found.events ?? 0);
       await store.replaceFile(worker, number, { file, ...stored });
-      if (state === 'archived') await store.dropLoaded(worker, number);
+      if (state === 'archived') await store.dropLoaded(held.changing, number);
       for (let older = 1; older < version; older++) await storageOf(archives).remove(fileOf(number, older));
       await store.noteErased(worker, number, environmentId, seriesIds);
     }

@@ -29,8 +29,16 @@ export async function listPartitions(worker: Database): Promise<Partition[]> {
   return rows;
 }
 
-export async function prepareNext(worker: Database): Promise<void> {
-  await sql`select prepare_usage_partition()`.execute(worker);
+/** Makes or moves a partition. On a node of Citus, the setting of the function itself does not reach the wait for a lock. */
+async function changeTables(changing: Database, call: RawBuilder<unknown>): Promise<void> {
+  await changing.transaction().execute(async (transaction) => {
+    await sql`set local lock_timeout = '200ms'`.execute(transaction);
+    await call.execute(transaction);
+  });
+}
+
+export async function prepareNext(changing: Database): Promise<void> {
+  await changeTables(changing, sql`select prepare_usage_partition()`);
 }
 
 export async function openNext(worker: Database, now: Instant, uniqueSince: Instant | null): Promise<void> {
@@ -56,32 +64,32 @@ export async function sumUp(worker: Database, number: number): Promise<number> {
 }
 
 export async function archive(
-  worker: Database,
+  changing: Database,
   number: number,
   { file, bytes, sha256 }: StoredFile & { readonly file: string },
   now: Instant,
 ): Promise<void> {
-  await sql`select archive_usage_partition(${number}, ${file}, ${bytes}, ${sha256}, ${now})`.execute(worker);
+  await changeTables(changing, sql`select archive_usage_partition(${number}, ${file}, ${bytes}, ${sha256}, ${now})`);
 }
 
-export async function beginLoad(worker: Database, number: number): Promise<void> {
-  await sql`select begin_usage_partition_load(${number})`.execute(worker);
+export async function beginLoad(changing: Database, number: number): Promise<void> {
+  await sql`select begin_usage_partition_load(${number})`.execute(changing);
 }
 
-export async function finishLoad(worker: Database, number: number): Promise<void> {
-  await sql`select finish_usage_partition_load(${number})`.execute(worker);
+export async function finishLoad(changing: Database, number: number): Promise<void> {
+  await sql`select finish_usage_partition_load(${number})`.execute(changing);
 }
 
-export async function dropLoaded(worker: Database, number: number): Promise<void> {
-  await sql`select drop_usage_partition_load(${number})`.execute(worker);
+export async function dropLoaded(changing: Database, number: number): Promise<void> {
+  await sql`select drop_usage_partition_load(${number})`.execute(changing);
 }
 
-export async function attachLoaded(worker: Database, number: number): Promise<void> {
-  await sql`select restore_usage_partition(${number})`.execute(worker);
+export async function attachLoaded(changing: Database, number: number): Promise<void> {
+  await changeTables(changing, sql`select restore_usage_partition(${number})`);
 }
 
-export async function releaseRestored(worker: Database, number: number): Promise<void> {
-  await sql`select release_usage_partition(${number})`.execute(worker);
+export async function releaseRestored(changing: Database, number: number): Promise<void> {
+  await changeTables(changing, sql`select release_usage_partition(${number})`);
 }
 
 /** An archive with properties of some series. */
@@ -143,7 +151,8 @@ function tableOf(number: number): RawBuilder<unknown> {
 
 /** The statement that writes the events of a partition as CSV, with the names of its columns in the first line. */
 export function copyOut(number: number): string {
-  return `copy usage_events_${number} to stdout with (format csv, header)`;
+  // Citus counts the first line too when it copies a table by its name.
+  return `copy (select * from usage_events_${number}) to stdout with (format csv, header)`;
 }
 
 /** The statement that reads them back, without the first line. A column that was added since is empty. */

@@ -1,5 +1,7 @@
+import assert from 'node:assert/strict';
 import type pg from 'pg';
-import { serviceRole, workerRole } from './database.ts';
+import { advisoryLocks } from './advisory-locks.ts';
+import { createPoolAt, serviceRole, workerRole } from './database.ts';
 
 // Citus keeps a schema whole on one node of its cluster. The service connects to that node: the coordinator knows neither the
 // environment of a transaction nor the jobs of its commit. So a node refuses to work for another one.
@@ -32,12 +34,11 @@ export function isCoordinator({ group }: ClusterNode): boolean {
 }
 
 /** The node that has a schema; null for a schema that has not been distributed. */
-export async function findNode(pool: pg.Pool, schema: string): Promise<ClusterNode | null> {
+export async function findNode(pool: pg.Pool): Promise<ClusterNode | null> {
   const { rows } = await pool.query<ClusterNode>(
     `select n.groupid as "group", n.nodename as host, n.nodeport as port
        from pg_dist_shard s join pg_dist_placement p on p.shardid = s.shardid join pg_dist_node n on n.groupid = p.groupid
-      where s.logicalrelid = to_regclass(format('%I.one_row', $1::text)) and n.noderole = 'primary'`,
-    [schema],
+      where s.logicalrelid = to_regclass('one_row') and n.noderole = 'primary'`,
   );
   return rows[0] ?? null;
 }
@@ -45,11 +46,89 @@ export async function findNode(pool: pg.Pool, schema: string): Promise<ClusterNo
 /** Whether a schema is placed. Refuses a server that is another node of its cluster. */
 export async function isPlacedHere(pool: pg.Pool, schema: string): Promise<boolean> {
   if ((await listNodes(pool)).length === 0) return false;
-  const node = await findNode(pool, schema);
+  const node = await findNode(pool);
   if (node === null) return false;
   const { rows } = await pool.query<{ group: number }>('select groupid as "group" from pg_dist_local_group');
   if (rows[0]?.group === node.group) return true;
   throw new Error(`The schema ${schema} is on the node ${node.host}:${node.port} of Citus. Set DATABASE_URL to it.`);
+}
+
+/** A cluster while somebody changes it. */
+export interface Cluster {
+  readonly nodes: readonly ClusterNode[];
+  readonly coordinator: pg.Pool;
+  readonly poolOf: (node: ClusterNode) => pg.Pool;
+}
+
+/** Acts with connections to all nodes, which are as those of a pool. */
+export async function withCluster<Answer>(
+  pool: pg.Pool,
+  nodes: readonly ClusterNode[],
+  act: (cluster: Cluster) => Promise<Answer>,
+): Promise<Answer> {
+  const coordinator = nodes.find(isCoordinator);
+  if (coordinator === undefined)
+    throw new Error(
+      "The cluster does not know its coordinator. Run there: select citus_set_coordinator_host('<host>', <port>)",
+    );
+  const pools = new Map(nodes.map((node) => [node.group, connectNode(pool, node)]));
+  const poolOf = ({ group }: ClusterNode) => {
+    const found = pools.get(group);
+    assert(found, 'each node has a pool');
+    return found;
+  };
+  try {
+    return await act({ nodes, coordinator: poolOf(coordinator), poolOf });
+  } finally {
+    for (const opened of pools.values()) await opened.end();
+  }
+}
+
+/** Acts with connections that may change tables. While the schema is on a node of Citus, only the coordinator may. */
+export async function whereTablesChange<Answer>(
+  pool: pg.Pool,
+  act: (pool: pg.Pool) => Promise<Answer>,
+): Promise<Answer> {
+  const nodes = await listNodes(pool);
+  if (nodes.length === 0 || (await findNode(pool)) === null) return act(pool);
+  return withCluster(pool, nodes, ({ coordinator }) => act(coordinator));
+}
+
+function connectNode(pool: pg.Pool, node: ClusterNode): pg.Pool {
+  return createPoolAt(
+    pool,
+    (url) => atNode(url, node).href,
+    isCoordinator(node)
+      ? { 'citus.enable_unsafe_triggers': 'on', 'citus.propagate_set_commands': 'local' }
+      : // The queue of a node is its own, and Citus would make it on all of them.
+        { 'citus.enable_ddl_propagation': 'off' },
+  );
+}
+
+/** An address with the host and port of a node, whose database has the name and the logins that the coordinator's has. */
+export function atNode(url: string, { host, port }: ClusterNode): URL {
+  const address = new URL(url);
+  address.searchParams.delete('host');
+  address.hostname = host.includes(':') ? `[${host}]` : host;
+  address.port = String(port);
+  return address;
+}
+
+/** Acts on the coordinator while nobody else places or migrates the schema. */
+export async function onCoordinator<Answer>(
+  { coordinator }: Cluster,
+  schema: string,
+  act: (client: pg.PoolClient) => Promise<Answer>,
+): Promise<Answer> {
+  // Connections have the settings of a database from their start.
+  await prepareNodes(coordinator);
+  const client = await coordinator.connect();
+  try {
+    await client.query('select pg_advisory_lock($1, hashtext($2))', [advisoryLocks.placing, schema]);
+    return await act(client);
+  } finally {
+    client.release(true);
+  }
 }
 
 /** Distributes a migrated schema, unless it is. The client is the owner's, on the coordinator. Safe to repeat after any interruption. */
@@ -59,7 +138,6 @@ export async function distribute(client: pg.PoolClient, schema: string): Promise
   await client.query('begin');
   await client.query(takeAwayWhatCitusRefuses);
   await client.query('commit');
-  await client.query('set citus.enable_unsafe_triggers = on');
   await withoutTriggers(client, () =>
     client.query('select citus_schema_distribute($1::regnamespace)', [`"${schema}"`]),
   );
@@ -68,7 +146,6 @@ export async function distribute(client: pg.PoolClient, schema: string): Promise
 /** Copies rows with all triggers off, also on the nodes: the triggers ran when the rows were written. */
 async function withoutTriggers(client: pg.PoolClient, copy: () => Promise<unknown>): Promise<void> {
   await client.query('begin');
-  await client.query('set local citus.propagate_set_commands = local');
   await client.query('set local session_replication_role = replica');
   await copy();
   await client.query('commit');
@@ -95,6 +172,24 @@ begin
   loop
     execute format('alter policy %I on %s using (is_here() and (%s))', found.name, found.of_table,
       regexp_replace(found.condition, '\( SELECT ([a-z_]+\(\)) AS [a-z_]+\)', '\1', 'g'));
+  end loop;
+  -- A migration makes policies by it.
+  for found in
+    select pg_get_functiondef(p.oid) as definition
+      from pg_proc p where p.pronamespace = current_schema()::regnamespace and p.proname = 'secure_tenant_tables'
+  loop
+    execute regexp_replace(regexp_replace(found.definition, '\(select ([a-z_]+\(\))\) is null', '\1 is not distinct from null', 'g'),
+      '\(select ([a-z_]+\(\))\)', '\1', 'g');
+  end loop;
+  -- Citus places a new table that a statement makes, and not one that a function makes.
+  for found in
+    select pg_get_functiondef(p.oid) as definition
+      from pg_proc p where p.pronamespace = current_schema()::regnamespace and p.proname = 'make_usage_partition'
+       and p.prosrc !~ 'create_distributed_table'
+  loop
+    execute replace(found.definition, E'\n  execute format(''grant', E'
+  perform create_distributed_table(format(''usage_events_%s'', n)::regclass, null, colocate_with => ''one_row'');
+  execute format(''grant');
   end loop;
   -- A function with a parsed body is not carried out on a node.
   for found in
@@ -125,28 +220,35 @@ begin
     execute format('alter function %s reset plan_cache_mode', found.name);
   end loop;
   -- Numbers come from a sequence of the node, by a trigger: for a default, Citus would collect the rows first.
+  create or replace function draw_numbers(of_table text, of_column text, last bigint default null) returns void language plpgsql
+    set search_path from current as $draw$
+    declare
+      sequence text := of_table || '_' || of_column || '_numbers';
+    begin
+      execute format('create sequence %I', sequence);
+      perform setval(sequence::regclass, last) where last is not null;
+      execute format('grant usage, select on sequence %I to tollkeeper_service', sequence);
+      execute format('create function number_%s() returns trigger language plpgsql set search_path from current as $number$
+        begin
+          new.%I := nextval(%L);
+          return new;
+        end $number$', of_table, of_column, sequence);
+      execute format('create trigger a_number before insert on %I for each row when (new.%I is null) execute function number_%s()',
+        of_table, of_column, of_table);
+    end $draw$;
   for found in
-    select a.attrelid::regclass as of_table, a.attname as name, c.relname as plain_name, c.relname || '_' || a.attname || '_numbers' as sequence,
+    select c.relname as of_table, a.attname as name,
            pg_sequence_last_value(pg_get_serial_sequence(a.attrelid::regclass::text, a.attname)::regclass) as last
       from pg_attribute a join pg_class c on c.oid = a.attrelid
      where c.relnamespace = current_schema()::regnamespace and a.attidentity <> ''
   loop
-    execute format('alter table %s alter %I drop identity', found.of_table, found.name);
-    execute format('create sequence %I', found.sequence);
-    perform setval(found.sequence::regclass, found.last) where found.last is not null;
-    execute format('grant usage, select on sequence %I to tollkeeper_service', found.sequence);
-    execute format('create function number_%s() returns trigger language plpgsql set search_path from current as $number$
-      begin
-        new.%I := nextval(%L);
-        return new;
-      end $number$', found.plain_name, found.name, found.sequence);
-    execute format('create trigger a_number before insert on %s for each row when (new.%I is null) execute function number_%s()',
-      found.of_table, found.name, found.plain_name);
+    execute format('alter table %I alter %I drop identity', found.of_table, found.name);
+    perform draw_numbers(found.of_table, found.name, found.last);
   end loop;
 end $$`;
 
 /** Makes the roles of the service on all nodes, which connect to each other with them, and gives their databases the settings for a distributed schema. */
-export async function prepareNodes(pool: pg.Pool): Promise<void> {
+async function prepareNodes(pool: pg.Pool): Promise<void> {
   const commands = [serviceRole, workerRole].map(
     (role) =>
       `do $$ begin create role ${role} login; exception when duplicate_object or unique_violation then alter role ${role} login; end $$`,
@@ -197,8 +299,13 @@ export async function defineOnNodes(client: pg.PoolClient, schema: string): Prom
   ]);
 }
 
-/** Lets one node enter environments, as long as it has the schema. */
-export async function openOn(client: pg.PoolClient, schema: string, node: ClusterNode): Promise<void> {
+/** Lets one node enter environments, as long as it has the schema: it has the functions of all migrations up to the last one. */
+export async function openOn(
+  client: pg.PoolClient,
+  schema: string,
+  node: ClusterNode,
+  lastMigration: string,
+): Promise<void> {
   await onAllNodes(client, [
     `set search_path = "${schema}"`,
     `create or replace function refuse_elsewhere() returns void language plpgsql stable as $refuse$
@@ -212,7 +319,16 @@ export async function openOn(client: pg.PoolClient, schema: string, node: Cluste
          raise cannot_connect_now using message = 'the schema is on another node';
        end if;
      end $refuse$`,
+    `comment on function refuse_elsewhere() is '${lastMigration}'`,
   ]);
+}
+
+/** The last migration of which the nodes of a placed schema have the functions; null where the schema is not placed, or not yet. */
+export async function findLastDefined(pool: pg.Pool): Promise<string | null> {
+  const { rows } = await pool.query<{ last: string | null }>(
+    `select obj_description(to_regprocedure('refuse_elsewhere()'), 'pg_proc') as last`,
+  );
+  return rows[0]?.last ?? null;
 }
 
 /** Moves a schema to another node while it is in use. */

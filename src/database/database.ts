@@ -165,6 +165,7 @@ export function createPool(options: PoolOptions): pg.Pool {
     application_name: `tollkeeper-${as}`,
     ...(isPooled ? {} : { options: settings.map(([name, value]) => `-c ${name}=${value}`).join(' ') }),
   });
+  optionsOfPool.set(pool, options);
   if (isPooled) namesOfPool.set(pool, null);
   pool.on('error', ignoreBrokenConnection);
   pool.on('connect', (client) => client.on('error', ignoreBrokenConnection));
@@ -174,6 +175,20 @@ export function createPool(options: PoolOptions): pg.Pool {
     endSilentConnections(pool, patience.statementMs + silenceAfterTimeoutMs);
   }
   return pool;
+}
+
+const optionsOfPool = new WeakMap<pg.Pool, PoolOptions>();
+
+/** Few connections as those of a pool, with the same logins and database, to another server. */
+export function createPoolAt(pool: pg.Pool, atServer: (url: string) => string, settings: PoolOptions['settings']) {
+  const options = optionsOfPool.get(pool);
+  assert(options, 'createPool has made every pool');
+  return createPool({
+    ...options,
+    url: atServer(options.url),
+    size: 2,
+    settings: { ...options.settings, ...settings },
+  });
 }
 
 function ignoreBrokenConnection(): void {

@@ -1,10 +1,23 @@
+import assert from 'node:assert/strict';
 import { readdir, readFile } from 'node:fs/promises';
 import { runMigrations as runQueueMigrations } from 'graphile-worker';
 import { Kysely, PostgresDialect, sql } from 'kysely';
 import { type Migration, Migrator } from 'kysely/migration';
 import type pg from 'pg';
-import { isPlacedHere } from './citus.ts';
+import {
+  defineOnNodes,
+  findLastDefined,
+  findNode,
+  isCoordinator,
+  isPlacedHere,
+  listNodes,
+  onCoordinator,
+  openOn,
+  takeAwayWhatCitusRefuses,
+  withCluster,
+} from './citus.ts';
 import { queueSchemaOf, serviceRole, workerRole } from './database.ts';
+import { statementsOfPlaced } from './placed-migration.ts';
 
 const migrationsDirectory = new URL('../../migrations/', import.meta.url);
 const oldestServerVersion = 150_000;
@@ -34,14 +47,7 @@ export async function migrate(
     await refuseUnmigrated(ownerPool, schema);
     return [];
   }
-  if (await isPlacedHere(ownerPool, schema)) {
-    const missing = await listMissingMigrations(ownerPool);
-    if (missing === null || missing.length > 0)
-      throw new UnusableServer(
-        `The schema ${schema} is on a node of Citus, where this version cannot migrate it (docs/scaling.md). Use the former version.`,
-      );
-    return [];
-  }
+  if (await isPlacedHere(ownerPool, schema)) return migratePlaced(ownerPool, schema);
   await createRoles(database);
   await createSchema(database, schema);
   const queueSchema = queueSchemaOf(schema);
@@ -57,6 +63,27 @@ export async function migrate(
 }
 
 /**
+ * Migrates a schema on a node of Citus. Only the coordinator changes tables, also those on nodes: all in one transaction. The functions
+ * reach the nodes after it, and an interrupted call does that again.
+ */
+async function migratePlaced(ownerPool: pg.Pool, schema: string): Promise<readonly string[]> {
+  if ((await listMissingMigrations(ownerPool))?.length === 0) return [];
+  return withCluster(ownerPool, await listNodes(ownerPool), (cluster) =>
+    onCoordinator(cluster, schema, async (client) => {
+      for (const node of cluster.nodes) if (!isCoordinator(node)) await makeQueue(cluster.poolOf(node), schema);
+      await client.query(takeAwayWhatCitusRefuses);
+      const database = new Kysely<unknown>({ dialect: new PostgresDialect({ pool: cluster.coordinator }) });
+      const ran = await runMigrations(database, cluster.coordinator, schema, true);
+      await defineOnNodes(client, schema);
+      const node = await findNode(cluster.coordinator);
+      assert(node, 'a placed schema has its tables on a node');
+      await openOn(client, schema, node, (await knownMigrations()).at(-1) ?? '');
+      return ran;
+    }),
+  );
+}
+
+/**
  * Runs the numbered migrations that are missing, and returns their names. The migrator reads the columns of the whole database, and
  * fails when another schema drops one meanwhile. So it is not asked where there is nothing to do.
  */
@@ -64,13 +91,14 @@ async function runMigrations(
   database: Kysely<unknown>,
   ownerPool: pg.Pool,
   schema: string,
+  isPlaced = false,
 ): Promise<readonly string[]> {
   const known = await knownMigrations();
   const ran = await listRanMigrations(ownerPool);
   if (ran.length === known.length && known.every((name) => ran.includes(name))) return [];
   const migrator = new Migrator({
     db: database,
-    provider: { getMigrations: () => readMigrations(schema, ran.length === 0) },
+    provider: { getMigrations: () => readMigrations(schema, { isNew: ran.length === 0, isPlaced }) },
     migrationTableSchema: schema,
   });
   const { error, results } = await migrator.migrateToLatest();
@@ -109,7 +137,8 @@ async function listRanMigrations(ownerPool: pg.Pool): Promise<readonly string[]>
   );
   if (!found[0]?.found) return [];
   const { rows } = await ownerPool.query<{ name: string }>('select name from kysely_migration');
-  return rows.map((row) => row.name);
+  const lastDefined = await findLastDefined(ownerPool);
+  return rows.map((row) => row.name).filter((name) => lastDefined === null || name <= lastDefined);
 }
 
 /** Whether the user who has logged in could change or drop the tables. */
@@ -121,7 +150,10 @@ export async function loginOwnsTables(pool: pg.Pool): Promise<boolean> {
 }
 
 /** A database without rows gets the guards of its tables at the end, any other after each migration. */
-async function readMigrations(schema: string, isNew: boolean): Promise<Record<string, Migration>> {
+async function readMigrations(
+  schema: string,
+  { isNew, isPlaced }: { readonly isNew: boolean; readonly isPlaced: boolean },
+): Promise<Record<string, Migration>> {
   const migrations: Record<string, Migration> = {};
   const files = await knownMigrations();
   for (const file of files) {
@@ -131,9 +163,10 @@ async function readMigrations(schema: string, isNew: boolean): Promise<Record<st
       async up(db) {
         // The functions keep this search path, in which nobody can put a temporary table before ours.
         await sql`set local search_path = ${sql.id(schema)}, pg_temp`.execute(db);
-        await sql.raw(text).execute(db);
+        for (const statement of isPlaced ? statementsOfPlaced(text) : [text]) await sql.raw(statement).execute(db);
         if (!isNew || file === files.at(-1))
           await sql`select secure_tenant_tables(), order_stamps(), audit_tenant_tables()`.execute(db);
+        if (isPlaced) await sql.raw(takeAwayWhatCitusRefuses).execute(db);
       },
     };
   }

@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from 'kysely';
-import { advisoryLocks } from '../jobs/advisory-locks.ts';
+import { advisoryLocks } from '../database/advisory-locks.ts';
 import { calendarEnd } from '../kernel/calendar.ts';
 import { idPrefixes } from '../kernel/id.ts';
 import { currentStatuses } from '../subscriptions/subscription.ts';

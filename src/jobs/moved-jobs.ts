@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { advisoryLocks } from './advisory-locks.ts';
+import { advisoryLocks } from '../database/advisory-locks.ts';
 
 // A queue is in the database of the node that has the schema. When the schema has moved, its jobs follow.
 

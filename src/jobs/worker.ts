@@ -3,7 +3,7 @@ import process from 'node:process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Logger, type Runner, run, type WorkerEvents } from 'graphile-worker';
 import type pg from 'pg';
-import { advisoryLocks } from './advisory-locks.ts';
+import { advisoryLocks } from '../database/advisory-locks.ts';
 import { type JobContext, runTask } from './queue.ts';
 
 /** A worker that runs jobs from the queue until it is stopped. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { sql } from 'kysely';
+import { advisoryLocks } from '../database/advisory-locks.ts';
 import type { Database } from '../database/database.ts';
-import { advisoryLocks } from '../jobs/advisory-locks.ts';
 import type { ChargeOutcome } from './processor.ts';
 import type { TestCharge, TestNetworkMemory, TestOperation } from './processor-test.ts';
 

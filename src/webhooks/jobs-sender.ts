@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
+import { advisoryLocks } from '../database/advisory-locks.ts';
 import { createDatabase } from '../database/database.ts';
-import { advisoryLocks } from '../jobs/advisory-locks.ts';
 import type { WebhookServices } from './actions.ts';
 import { type AttemptReport, Dispatcher } from './jobs-sending.ts';
 

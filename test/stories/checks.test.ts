@@ -9,7 +9,7 @@ import { createPool } from '../../src/database/database.ts';
 import { checkInvariants } from '../../src/invariants/check-invariants.ts';
 import { askForFirstCheck, checkTask, createChecks } from '../../src/invariants/run-checks.ts';
 import { advanceMark, findLastRun, forgetSums, readMark } from '../../src/invariants/store-checks.ts';
-import { advisoryLocks } from '../../src/jobs/advisory-locks.ts';
+import { advisoryLocks } from '../../src/database/advisory-locks.ts';
 import { startSender } from '../../src/webhooks/jobs-sender.ts';
 import { testSchema } from '../support/databases.ts';
 import { startTestApp, testWebhookServices } from '../support/harness.ts';

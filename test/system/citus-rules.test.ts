@@ -2,6 +2,8 @@ import assert from 'node:assert/strict';
 import { readdir, readFile } from 'node:fs/promises';
 import { after, test } from 'node:test';
 import { definitions, takeAwayWhatCitusRefuses } from '../../src/database/citus.ts';
+import { knownMigrations } from '../../src/database/migrate.ts';
+import { statementsOfPlaced } from '../../src/database/placed-migration.ts';
 import { problemOfConstraint } from '../../src/kernel/problem.ts';
 import { startTestApp } from '../support/harness.ts';
 import { tablesIn } from '../tidy/sql.ts';
@@ -125,6 +127,36 @@ test('a policy compares columns, and names that are shown have room for the numb
   );
 });
 
+/** The parts of a migration that the coordinator of Citus refuses, or does not carry out on the node. */
+function refusedByCoordinator(text: string): string[] {
+  return statementsOfPlaced(text).filter((statement) => {
+    const bare = statement.replaceAll(/--[^\n]*/g, '').trim();
+    return (
+      /^alter table\b[^;]*\badd constraint\b[^;]*,\s*(add|alter|drop|validate)\b/s.test(bare) ||
+      /^do \$[\s\S]*\bcreate (unlogged )?table\b/.test(bare) ||
+      /\bgenerated \w+( \w+)? as identity\b/.test(bare)
+    );
+  });
+}
+
+// Earlier ones ran before anybody could place a schema.
+const firstOfPlaced = 24;
+
+test('the coordinator takes the statements of each migration that a placed schema may lack', async () => {
+  const later = (await knownMigrations()).slice(firstOfPlaced);
+  assert(later.length > 0);
+  for (const file of later) {
+    const text = await readFile(new URL(`../../migrations/${file}`, import.meta.url), 'utf8');
+    assert.deepEqual(refusedByCoordinator(text), [], file);
+  }
+  const refused = [
+    'alter table a add constraint b check (c > 0), add constraint d check (e > 0)',
+    "do $$ begin execute 'create table a (b bigint)'; end $$",
+    'create table a (b integer generated always as identity)',
+  ];
+  assert.deepEqual(refusedByCoordinator(refused.join(';\n')), refused);
+});
+
 test('a schema takes the form in which Citus distributes it, more than once', async () => {
   await client.query('begin');
   for (let turn = 0; turn < 2; turn++) {
@@ -158,5 +190,8 @@ test('a schema takes the form in which Citus distributes it, more than once', as
     entering.map((row) => Object.values(row as object)[0]),
     ['authenticate', 'authenticate_session', 'enter_environment', 'switch_environment'],
   );
+  const placing = await rowsOf(`
+    select proname from pg_proc where pronamespace = current_schema()::regnamespace and prosrc ~ 'perform create_distributed_table'`);
+  assert.equal(placing.length, 1);
   await client.query('rollback');
 });

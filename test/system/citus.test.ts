@@ -1,16 +1,22 @@
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import process from 'node:process';
 import { after, before, suite, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import pg from 'pg';
+import { type Archives, keepPartitions, releaseArchive, restoreArchive } from '../../src/archives/actions.ts';
+import { directoryStorage } from '../../src/archives/store-files.ts';
 import { readConfig } from '../../src/config.ts';
+import { createDatabase, createPool } from '../../src/database/database.ts';
+import { knownMigrations } from '../../src/database/migrate.ts';
 import { freePort } from '../../src/embedded-postgres/server.ts';
+import { msPerDay } from '../../src/kernel/calendar.ts';
 import { check, createOrganization } from '../../src/main-admin.ts';
 import { placeCell } from '../../src/main-placing.ts';
 import type { Answer, Body } from '../support/harness.ts';
@@ -25,6 +31,7 @@ const place = process.env.TOLLKEEPER_TEST_CITUS;
 const skip = place ? false : 'TOLLKEEPER_TEST_CITUS names no folder with a cluster of Citus';
 
 const run = promisify(execFile);
+const root = fileURLToPath(new URL('../../', import.meta.url));
 const key = 'sk_test_of_the_placed_schema';
 const schema = 'home';
 let directory = '';
@@ -43,6 +50,40 @@ const settingsAt = (node: number) => ({
 const configAt = (node: number) => readConfig(settingsAt(node));
 const json = { json: true };
 
+/** A version that is older than a release has this many migrations. */
+const firstReleased = 25;
+
+/** A migration with whatever Citus has to be told in another way. */
+const newMigration = `
+  -- Memos; and how many an environment has.
+  create table memos (
+    environment_id bigint not null references environments,
+    id text collate "C" not null,
+    number bigint generated always as identity,
+    memo text,
+    created_at bigint not null,
+    updated_at bigint not null,
+    primary key (environment_id, id)
+  );
+  create index memos_by_number on memos (environment_id, number);
+  alter table environments add column memos integer not null default 0;
+  alter table environments add constraint environments_memos check (memos >= 0) not valid;
+  create function count_memos() returns trigger language plpgsql set search_path from current as $$
+  declare
+    counted bigint[];
+  begin
+    select array_agg(environment_id) into counted from added;
+    update environments set memos = memos + 1 where id = any (counted);
+    return null;
+  end $$;
+  create trigger memos_counted after insert on memos referencing new table as added
+    for each statement execute function count_memos();
+  create function memos_of(p_environment bigint) returns bigint language sql stable set search_path from current
+    return (select count(*) from memos m where m.environment_id = p_environment);
+  create policy guests on memos to tollkeeper_service
+    using (environment_id = (select current_environment()) and (select current_pricing_model()) is null);
+`;
+
 /** Stops or starts the second node. */
 function nodeControl(action: string): string {
   const data = join(directory, 'data', String(firstPort + 2));
@@ -54,7 +95,8 @@ async function query(node: number, text: string): Promise<Body[]> {
   const client = new pg.Client({ connectionString: urlOf(node) });
   await client.connect();
   try {
-    return (await client.query(text)).rows;
+    // Several statements answer with the rows of the last one.
+    return [await client.query(text)].flat().at(-1)?.rows ?? [];
   } finally {
     await client.end();
   }
@@ -75,6 +117,18 @@ const ask = (service: PressedService, method: string, path: string, body?: unkno
 interface Buyer {
   readonly externalId: string;
   readonly subscriptionId: string;
+}
+
+/** Customers of the standard plan. */
+async function subscribe(service: PressedService, names: readonly string[]): Promise<readonly Buyer[]> {
+  await ask(service, 'POST', '/pricing-models/setup', plans);
+  return Promise.all(
+    names.map(async (externalId) => {
+      const customer = { externalId, email: `${externalId}@acme.test`, name: externalId };
+      const { body } = await ask(service, 'POST', '/customers', { customer });
+      return { externalId, subscriptionId: body.data.subscription.id };
+    }),
+  );
 }
 
 /** Stores events until the end, each until it is answered. Answers how many there are, and how often one was refused. */
@@ -162,20 +216,110 @@ suite('on a cluster of Citus', { skip }, () => {
     assert.match(stdout, /^. fail 0$/m);
   });
 
+  test('events of a schema on a node are archived, restored and dropped again, and all invariants hold throughout', async (t) => {
+    await placeOn(1);
+    const service = await PressedService.start(settingsAt(1));
+    t.after(() => service.remove());
+    const [buyer] = await subscribe(service, ['archived']);
+    const usageEvents = ['one', 'two', 'three'].map((transactionId) => ({
+      subscriptionId: buyer?.subscriptionId,
+      priceSlug: 'call-overage',
+      transactionId,
+      amount: 3,
+    }));
+    const record = () => ask(service, 'POST', '/usage-events/bulk', { usageEvents });
+    const { status, body: recorded } = await record();
+    assert.equal(status, 200, JSON.stringify(recorded));
+    const pool = createPool({ url: urlOf(1), schema, size: 4, as: 'worker' });
+    t.after(() => pool.end());
+    const files = join(directory, 'archives');
+    await mkdir(files);
+    const archives: Archives = {
+      settings: { deduplicationDays: 2, retentionDays: 4 },
+      worker: createDatabase(pool),
+      pool,
+      storage: directoryStorage(files),
+    };
+    const states = async () =>
+      (await query(1, 'select state from home.usage_partitions order by number')).map(({ state }) => state);
+    const countEvents = async () =>
+      (await query(1, 'select count(*)::integer as events from home.usage_events'))[0].events;
+    const begun = Date.now();
+    await keepPartitions(archives, begun + msPerDay);
+    assert.deepEqual(await states(), ['closed', 'open']);
+    // The transactions are in the older partition.
+    assert.deepEqual((await record()).body, recorded);
+    await assertSound(1);
+    for (let day = 2; day <= 7; day++) await keepPartitions(archives, begun + day * msPerDay);
+    assert.equal((await states())[0], 'archived');
+    assert.equal(await countEvents(), 0);
+    await assertSound(1);
+    assert.equal(await restoreArchive(archives, 0), true);
+    assert.equal((await states())[0], 'restored');
+    assert.equal(await countEvents(), 3);
+    await assertSound(1);
+    assert.equal(await releaseArchive(archives, 0), true);
+    assert.equal(await countEvents(), 0);
+    await assertSound(1);
+  });
+
+  test('a schema on a node takes the migrations of a newer version, also where that was killed half-way', async () => {
+    const [older, newer] = [join(directory, 'older'), join(directory, 'newer')];
+    for (const version of [older, newer]) {
+      for (const part of ['src', 'migrations', 'package.json'])
+        await cp(join(root, part), join(version, part), { recursive: true });
+      await symlink(join(root, 'node_modules'), join(version, 'node_modules'));
+    }
+    const files = await knownMigrations();
+    for (const file of files.slice(firstReleased)) await rm(join(older, 'migrations', file));
+    const name = `${String(files.length + 1).padStart(4, '0')}-memos.sql`;
+    await writeFile(join(newer, 'migrations', name), newMigration);
+    const parameters = (version: string, ...command: readonly string[]) => [
+      ...process.execArgv,
+      join(version, 'src/main.ts'),
+      ...command,
+    ];
+    const env = (node: number) => ({ ...process.env, ...settingsAt(node), DATABASE_SCHEMA: 'second' });
+    const tollkeeper = (version: string, node: number, ...command: readonly string[]) =>
+      run(process.execPath, parameters(version, ...command), { env: env(node) });
+
+    await tollkeeper(older, 0, 'organizations', 'create', '--name', 'Acme');
+    await tollkeeper(older, 0, 'cells', 'place', 'second', '--node', `127.0.0.1:${firstPort + 2}`);
+    const child = spawn(process.execPath, parameters(newer, 'migrate'), { env: env(2), stdio: 'ignore' });
+    await until(
+      'the tables are changed',
+      async () => (await query(2, `select from second.kysely_migration where name = '${name}'`)).length > 0,
+    );
+    child.kill('SIGKILL');
+    await once(child, 'exit');
+    await tollkeeper(newer, 2, 'migrate', '--json');
+    const { stdout } = await tollkeeper(newer, 2, 'migrate', '--json');
+    assert.deepEqual(JSON.parse(stdout), { migrations: [] });
+
+    const checked = await tollkeeper(newer, 2, 'check', '--full', '--json');
+    assert.deepEqual(JSON.parse(checked.stdout).broken, []);
+    const [environment] = await query(2, 'select id from second.environments order by id limit 1');
+    const [memo] = await query(
+      2,
+      `
+      set search_path = second;
+      set tollkeeper.actor_type = 'operator';
+      insert into memos (environment_id, id, memo, created_at, updated_at) values (${environment.id}, 'a', 'b', 2, 1);
+      select number, updated_at, (select memos from environments where id = environment_id) as memos, memos_of(environment_id) as counted
+        from memos`,
+    );
+    assert.deepEqual(memo, { number: '1', updated_at: '2', memos: 1, counted: '1' });
+    const audited = await query(2, `select action from second.audit_log where record_id = 'a'`);
+    assert.equal(audited.length, 1);
+  });
+
   test('a schema that moves under load loses and doubles nothing, and a node that is down is waited for', async () => {
     let service = await PressedService.start(settingsAt(1));
     const tour = new URL('../../examples/tour.ts', import.meta.url).pathname;
     await run(process.execPath, [tour], {
       env: { ...process.env, TOLLKEEPER_URL: service.address, TOLLKEEPER_TEST_KEY: key },
     });
-    await ask(service, 'POST', '/pricing-models/setup', plans);
-    const buyers = await Promise.all(
-      ['a', 'b', 'c', 'd', 'e', 'f'].map(async (externalId): Promise<Buyer> => {
-        const customer = { externalId, email: `${externalId}@acme.test`, name: externalId };
-        const { body } = await ask(service, 'POST', '/customers', { customer });
-        return { externalId, subscriptionId: body.data.subscription.id };
-      }),
-    );
+    const buyers = await subscribe(service, ['a', 'b', 'c', 'd', 'e', 'f']);
     const end = new AbortController();
     const loading = load(buyers, () => service, end.signal);
     try {
