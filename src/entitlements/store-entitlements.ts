@@ -196,7 +196,8 @@ export async function findForChecks(
     join ledger_accounts a on a.environment_id = ${environmentId} and a.customer_id = asked.customer_id
      and a.usage_meter_id = case when starts_with(asked.meter_id, 'credit_pool_') then asked.meter_id else r.credit_pool_id end
     ${endedUnbooked(work.now)}`;
-  // A rate without conditions comes before the price. Nothing more is read unless a pool draws at the price.
+  // A rate without conditions comes before the price. Nothing more is read unless a pool draws at the price. Each step waits
+  // for the one before it: to try all orders of eleven tables takes each new connection 7 ms.
   const atPrice = sql`(
       select p.id, p.pricing_model_id
         from (select distinct pricing_model_id from customer) model
@@ -206,14 +207,22 @@ export async function findForChecks(
     cross join lateral (
       select (${availableBalance})::text as balance from ledger_accounts a ${endedUnbooked(work.now)}
        where a.environment_id = ${environmentId} and a.customer_id = c.id and a.usage_meter_id = p.id offset 0) pool
-    join given g on g.customer = c.number
-    cross join unnest(g.meter_ids) asked (meter_id)
-    join usage_meters m on m.environment_id = ${environmentId} and m.id = asked.meter_id and not m.is_measured
-    join subscriptions s on s.environment_id = ${environmentId} and s.id = g.subscription_id
-    join prices plan on plan.environment_id = ${environmentId} and plan.id = s.price_id
-    left join ledger_accounts own on own.environment_id = ${environmentId} and own.subscription_id = s.id and own.usage_meter_id = m.id
-   where not exists (select from credit_pool_rates r
-                      where r.environment_id = ${environmentId} and r.usage_meter_id = m.id and r.where is null)`;
+    cross join lateral (
+      select g.subscription_id, m.id as meter_id
+        from given g
+        cross join unnest(g.meter_ids) asked (meter_id)
+        join usage_meters m on m.environment_id = ${environmentId} and m.id = asked.meter_id and not m.is_measured
+       where g.customer = c.number
+         and not exists (select from credit_pool_rates r
+                          where r.environment_id = ${environmentId} and r.usage_meter_id = m.id and r.where is null)
+      offset 0) g
+    cross join lateral (
+      select s.id, s.pricing_model_id, plan.product_id, own.id as account_id
+        from subscriptions s
+        join prices plan on plan.environment_id = ${environmentId} and plan.id = s.price_id
+        left join ledger_accounts own on own.environment_id = ${environmentId} and own.subscription_id = s.id
+         and own.usage_meter_id = g.meter_id
+       where s.environment_id = ${environmentId} and s.id = g.subscription_id offset 0) s`;
   const { rows } = await sql<FoundForChecks>`
     ${givenOf(work, requested, pricingModelId)}
     select ${listed(sql`number, pricing_model_id`, sql`customer`)} as customers,
@@ -230,7 +239,7 @@ export async function findForChecks(
            )} as subscriptions,
            (select coalesce(json_agg(held.id), '[]'::json) from ${inactive}) as inactive_resources,
            ${listed(sql`asked.customer, asked.meter_id, div(greatest(${availableBalance}, 0), coalesce(r.unit_cost, ${smallestPerUnit}::numeric))::text`, pools)} as pools,
-           ${listed(sql`s.id, s.pricing_model_id, plan.product_id, m.id, own.id, p.id, pool.balance`, atPrice)} as at_price`.execute(
+           ${listed(sql`s.id, s.pricing_model_id, s.product_id, g.meter_id, s.account_id, p.id, pool.balance`, atPrice)} as at_price`.execute(
     work.db,
   );
   const [found] = rows;
