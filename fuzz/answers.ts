@@ -1,5 +1,5 @@
-import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
-import addFormats from 'ajv-formats';
+import type { Ajv2020, ValidateFunction } from 'ajv/dist/2020.js';
+import { createValidator } from '../test/support/document.ts';
 import type { OpenApi, Operation } from './operations.ts';
 import type { FuzzRequest } from './requests.ts';
 
@@ -27,13 +27,11 @@ const inside =
 
 /** Judges responses by openapi.json and by general rules. */
 export function createJudge(document: OpenApi): Judge {
-  const ajv = new Ajv2020({ strict: false });
-  addFormats.default(ajv);
+  const ajv = createValidator(document);
   // URLs follow the browser's rules: they may contain unescaped non-ASCII letters.
   ajv.addFormat('uri', (text: string) => URL.canParse(text));
   // Years beyond 9999 and before 0 have a sign, which the standard format does not allow.
   ajv.addFormat('date-time', /^(?:\d{4}|[+-]\d{6})-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
-  ajv.addSchema(document, 'openapi.json');
   return (request, answer) => {
     if (request.method === 'HEAD') return answer.status >= 500 ? { kind: 'failed', detail: 'HEAD' } : null;
     return answer.status < 400 ? judgeSuccess(ajv, request, answer) : judgeRefusal(ajv, request, answer);

@@ -1,21 +1,17 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { Ajv2020 } from 'ajv/dist/2020.js';
-import addFormats from 'ajv-formats';
 import { publish } from '../../src/customers/store-events.ts';
 import { eventMeanings, eventTypes } from '../../src/webhooks/event.ts';
 import { samplePayload } from '../../src/webhooks/sample.ts';
 import { anyId } from '../support/any-id.ts';
-import { resolved } from '../support/document.ts';
+import { createValidator, resolved } from '../support/document.ts';
 import { insertFixture } from '../support/fixtures.ts';
 import { type Body, startTestApp } from '../support/harness.ts';
 import { startReceiver } from '../support/webhook-receiver.ts';
 
 const app = await startTestApp();
 const document: Body = await (await fetch(`${app.url}/openapi.json`)).json();
-const ajv = new Ajv2020({ strict: false, allErrors: true });
-addFormats.default(ajv);
-ajv.addSchema(document, 'openapi.json');
+const ajv = createValidator(document);
 
 /** What openapi.json says that a receiver of this type gets; what is wrong with a body, or null. */
 function wrongWith(type: string, body: unknown): string | null {

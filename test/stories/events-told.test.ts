@@ -1,18 +1,15 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { Ajv2020 } from 'ajv/dist/2020.js';
-import addFormats from 'ajv-formats';
 import { dayOf } from '../support/debtor.ts';
+import { createValidator } from '../support/document.ts';
 import { paths } from '../support/events-told-paths.ts';
 import { newWorld, perform, type World } from '../support/events-told-world.ts';
 import { startWitness } from '../support/events-witness.ts';
 import { type Body, startTestApp } from '../support/harness.ts';
 
 const app = await startTestApp();
-const ajv = new Ajv2020({ strict: false, allErrors: true });
-addFormats.default(ajv);
 const document: Body = await (await fetch(`${app.url}/openapi.json`)).json();
-ajv.addSchema(document, 'openapi.json');
+const ajv = createValidator(document);
 
 /** Throws if a payload is not as openapi.json documents it: its record has the schema of answers. */
 function assertDocumented(type: string, payload: unknown): void {

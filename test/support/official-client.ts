@@ -1,10 +1,8 @@
 import assert from 'node:assert/strict';
 import { after } from 'node:test';
 import { Flowglad } from '@flowglad/node';
-import { Ajv2020 } from 'ajv/dist/2020.js';
-import addFormats from 'ajv-formats';
 import { z } from 'zod';
-import { answerPointer } from './document.ts';
+import { answerPointer, createValidator } from './document.ts';
 import type { Body, TestApp } from './harness.ts';
 
 /** A request of an official client, as it came out of it, and what it was answered. */
@@ -31,9 +29,7 @@ const plainFetch = globalThis.fetch;
 /** Watches what official clients ask of the API; other requests pass. */
 export async function watch(app: TestApp): Promise<Watch> {
   const document: Body = await (await plainFetch(`${app.url}/openapi.json`)).json();
-  const ajv = new Ajv2020({ strict: false, allErrors: true });
-  addFormats.default(ajv);
-  ajv.addSchema(document, 'openapi.json');
+  const ajv = createValidator(document);
   const paths = Object.keys(document.paths).map((path) => ({ path, pattern: patternOf(path) }));
   // A path without parameters comes before one whose parameter would match it.
   paths.sort((one, other) => one.path.split('{').length - other.path.split('{').length);
