@@ -160,6 +160,8 @@ create table cell (
   id boolean not null default true,
   installation uuid not null default gen_random_uuid(),
   is_home boolean not null default true,
+  number integer not null default 0,
+  slots_version bigint not null default 0,
   constraint cell_pkey PRIMARY KEY (id),
   constraint cell_one CHECK (id)
 );
@@ -167,7 +169,9 @@ create table cell (
 create table cells (
   name text not null,
   address text,
+  number integer not null generated always as identity,
   created_at bigint not null,
+  constraint cells_number_unique UNIQUE (number),
   constraint cells_pkey PRIMARY KEY (name),
   constraint cells_address CHECK (((char_length(address) <= 2000) AND (address ~ '^postgres(ql)?://[^@]+$'::text))),
   constraint cells_name CHECK ((name ~ '^[a-z_][a-z0-9_]{0,39}$'::text))
@@ -1751,6 +1755,20 @@ create table resources (
   constraint resources_slug_length CHECK ((char_length(slug) <= 255))
 );
 
+create table slots (
+  code text not null,
+  cell text not null,
+  constraint slots_pkey PRIMARY KEY (code),
+  constraint slots_cell_fkey FOREIGN KEY (cell) REFERENCES cells(name),
+  constraint slots_code CHECK (((code ~ '^[0-9A-Za-z]{2}$'::text) AND (code <> '00'::text)))
+);
+
+create table slots_here (
+  code text not null,
+  constraint slots_here_pkey PRIMARY KEY (code),
+  constraint slots_here_code CHECK (((code ~ '^[0-9A-Za-z]{2}$'::text) AND (code <> '00'::text)))
+);
+
 create table spend_counters (
   environment_id bigint not null,
   pricing_model_id text not null,
@@ -2632,6 +2650,7 @@ CREATE INDEX resources_by_slug ON public.resources USING btree (environment_id, 
 CREATE INDEX sessions_by_expiry ON public.people_sessions USING btree (expires_at);
 CREATE INDEX sessions_by_provider ON public.people_sessions USING btree (sign_in_provider_id) WHERE (sign_in_provider_id IS NOT NULL);
 CREATE INDEX sessions_by_user ON public.people_sessions USING btree (user_id);
+CREATE INDEX slots_of_cell ON public.slots USING btree (cell);
 CREATE INDEX spend_limits_by_meter ON public.spend_limits USING btree (environment_id, usage_meter_id) WHERE (usage_meter_id IS NOT NULL);
 CREATE INDEX spend_limits_by_subscription ON public.spend_limits USING btree (environment_id, subscription_id) WHERE (subscription_id IS NOT NULL);
 CREATE INDEX subscription_adjustments_by_invoice ON public.subscription_adjustments USING btree (environment_id, invoice_id) WHERE (invoice_id IS NOT NULL);
@@ -3632,6 +3651,27 @@ AS $function$
        select from jsonb_each(one) as a (property, accepted) join jsonb_each(other) as b (property, accepted) using (property)
         where not a.accepted ?| array(select jsonb_array_elements_text(b.accepted)))
 $function$;
+CREATE OR REPLACE FUNCTION public.copied_columns(table_name text)
+ RETURNS text[]
+ LANGUAGE sql
+ STABLE
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+  select array_agg(a.attname::text order by a.attnum)
+    from copied_tables() c join pg_attribute a on a.attrelid = c.name::regclass and a.attnum > 0
+   where c.name = table_name and not a.attisdropped and a.attgenerated = '' and a.attname <> all(c.except_columns)
+$function$;
+CREATE OR REPLACE FUNCTION public.copied_tables()
+ RETURNS TABLE(name text, place integer, except_columns text[])
+ LANGUAGE sql
+ IMMUTABLE
+AS $function$
+  values ('organizations', 1, array['made_by_environment_id', 'made_by_api_key_id', 'made_by_user_id']),
+         ('environments', 2, '{}'), ('pricing_models', 3, array['catalog_version']), ('api_keys', 4, array['last_used_at']),
+         ('resources', 5, '{}'), ('usage_meters', 6, '{}'), ('products', 7, '{}'), ('prices', 8, '{}'), ('credit_pools', 9, '{}'),
+         ('credit_pool_rates', 10, '{}'), ('features', 11, '{}'), ('product_features', 12, '{}'), ('discounts', 13, '{}'),
+         ('tax_rates', 14, '{}'), ('webhooks', 15, '{}')
+$function$;
 CREATE OR REPLACE FUNCTION public.cover_usage(p_environment bigint, p_now bigint, is_booked boolean[], u_account text[], u_price text[], u_period text[], u_series bigint[], u_entry text[], u_units numeric[], u_hour_units numeric[], u_hour_events bigint[], u_threshold numeric[], u_events numeric[], u_own_amount numeric[])
  RETURNS TABLE(account ledger_accounts, price text, period text, series bigint, entry text, units numeric, hour_units numeric, hour_events bigint, threshold numeric, events numeric, own_amount numeric, "position" bigint, upto numeric, credits text[], amounts numeric[], covered numeric, first_rest numeric)
  LANGUAGE plpgsql
@@ -4371,6 +4411,28 @@ BEGIN ATOMIC
   SELECT count(*) AS count
     FROM forgotten;
 END;
+CREATE OR REPLACE FUNCTION public.give_slots(receiver text, wanted integer)
+ RETURNS integer
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+declare
+  given integer;
+begin
+  perform lock_slots(false);
+  insert into slots (code, cell)
+    select free.code, receiver
+      from (select slot_code(n) as code from generate_series(1, 3843) n
+             except select code from slots
+             except select right(id, 2) from customers
+             except select slot_of_customer(environment_id, external_id) from customers) free
+     order by free.code
+     limit greatest(0, wanted - (select count(*) from slots where cell = receiver));
+  get diagnostics given = row_count;
+  if given > 0 then update cell set slots_version = slots_version + 1; end if;
+  return wanted - (select count(*) from slots where cell = receiver);
+end $function$;
 CREATE OR REPLACE FUNCTION public.has_job(task text, mentioned text)
  RETURNS boolean
  LANGUAGE plpgsql
@@ -4393,7 +4455,13 @@ CREATE OR REPLACE FUNCTION public.has_own_rights(table_name name)
  RETURNS boolean
  LANGUAGE sql
  IMMUTABLE
-RETURN (table_name ~ '^(one_row$|people_|check_|usage_events_[0-9]+$|usage_partitions$|test_processor_|cells?$)'::text);
+RETURN (table_name ~ '^(one_row$|people_|check_|usage_events_[0-9]+$|usage_partitions$|test_processor_|cells?$|slots(_here)?$)'::text);
+CREATE OR REPLACE FUNCTION public.holds_slot(wanted text)
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE
+ SET search_path TO 'public', 'pg_temp'
+RETURN CASE WHEN (SELECT cell.is_home FROM cell) THEN (NOT (EXISTS (SELECT FROM slots WHERE (slots.code = holds_slot.wanted)))) ELSE (EXISTS (SELECT FROM slots_here WHERE (slots_here.code = holds_slot.wanted))) END;
 CREATE OR REPLACE FUNCTION public.id_time(at bigint)
  RETURNS text
  LANGUAGE sql
@@ -4487,6 +4555,35 @@ begin
     raise check_violation using constraint = 'memberships_keep_an_owner', message = 'an organization keeps an owner';
   end if;
   return null;
+end $function$;
+CREATE OR REPLACE FUNCTION public.keep_customers_in_slots()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+begin
+  if new.erased_at is not null then return new; end if;
+  perform lock_slots(true);
+  if not holds_slot(right(new.id, 2)) and not (select is_home from cell) then
+    raise exception using errcode = 'TK177', message = 'the slot is not open in this cell';
+  end if;
+  if not (holds_slot(right(new.id, 2)) and holds_slot(slot_of_customer(new.environment_id, new.external_id))) then
+    raise exception using errcode = 'TK176', message = 'another cell has the customers of this slot';
+  end if;
+  return new;
+end $function$;
+CREATE OR REPLACE FUNCTION public.keep_limited_discounts_home()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+begin
+  if not (select is_home from cell) and exists (
+    select from discounts d where d.environment_id = new.environment_id and d.id = new.discount_id and d.maximum_redemptions is not null)
+  then
+    raise exception using errcode = 'TK176', message = 'a discount with a limit of redemptions is redeemed in the home cell only';
+  end if;
+  return new;
 end $function$;
 CREATE OR REPLACE FUNCTION public.keep_maximum_of_redemptions()
  RETURNS trigger
@@ -4669,6 +4766,16 @@ begin
     raise foreign_key_violation using message = 'a price of the change does not exist', constraint = 'subscription_adjustments_prices';
   end if;
   return null;
+end $function$;
+CREATE OR REPLACE FUNCTION public.lock_slots(is_shared boolean)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+declare
+  key bigint := hashtextextended(current_schema() || ' slots', 0);
+begin
+  if is_shared then perform pg_advisory_xact_lock_shared(key); else perform pg_advisory_xact_lock(key); end if;
 end $function$;
 CREATE OR REPLACE FUNCTION public.lock_usage_partitions()
  RETURNS void
@@ -5134,6 +5241,17 @@ begin
   new.wanted_since := (extract(epoch from clock_timestamp()) * 1000)::bigint;
   return new;
 end $function$;
+CREATE OR REPLACE FUNCTION public.numbering_of_cell(numbering jsonb)
+ RETURNS jsonb
+ LANGUAGE sql
+ STABLE
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+  select jsonb_object_agg(document, case when series ->> 'per' = 'environment'
+           then series || jsonb_build_object('prefix', coalesce(series ->> 'prefix', case document when 'invoices' then 'INV' else 'CN' end)
+             || '-C' || (select number from cell)) else series end)
+    from jsonb_each(numbering) as each (document, series)
+$function$;
 CREATE OR REPLACE FUNCTION public.open_credits(p_environment bigint, p_account text, p_pending text, p_pending_units numeric, p_lives boolean, p_now bigint)
  RETURNS TABLE(rest numeric, whole numeric, is_paid boolean, end_at bigint)
  LANGUAGE sql
@@ -5364,6 +5482,27 @@ begin
                         'email:email_' || substr(caused.id, 7), null, 25);
   end loop;
   return null;
+end $function$;
+CREATE OR REPLACE FUNCTION public.read_catalog(wanted text)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+declare
+  copied record;
+  copied_rows jsonb;
+  catalog jsonb := '{}';
+  of_organization bigint[] := array(select id from environments where organization_id = wanted);
+begin
+  for copied in select name from copied_tables() loop
+    execute format('select coalesce(jsonb_agg(to_jsonb(r)), ''[]'') from (select %s from %I t where %s) r',
+      (select string_agg(quote_ident(c), ', ') from unnest(copied_columns(copied.name)) c), copied.name,
+      case copied.name when 'organizations' then 't.id = $1' when 'environments' then 't.id = any($2)' else 't.environment_id = any($2)' end)
+      into copied_rows using wanted, of_organization;
+    catalog := catalog || jsonb_build_object(copied.name, copied_rows);
+  end loop;
+  return catalog;
 end $function$;
 CREATE OR REPLACE FUNCTION public.read_credit_balances(p_key bytea, p_sufficient text[], p_real_now bigint, q_external_id text[], q_pricing_model text[])
  RETURNS TABLE("position" bigint, customers bigint, pricing_model_id text, catalog_version bigint, credits text)
@@ -5668,6 +5807,18 @@ AS $function$
 begin
   update usage_partitions set file = p_file, bytes = p_bytes, sha256 = p_sha256 where number = n and file is not null;
 end $function$;
+CREATE OR REPLACE FUNCTION public.request_copies()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+begin
+  if exists (select from slots) then
+    perform enqueue_job('copy_catalog', json_build_object('environmentId', current_environment()),
+      'copy_catalog ' || coalesce(current_environment()::text, ''), now(), 25);
+  end if;
+  return null;
+end $function$;
 CREATE OR REPLACE FUNCTION public.restore_usage_partition(n integer)
  RETURNS void
  LANGUAGE plpgsql
@@ -5875,6 +6026,20 @@ AS $function$
     'unknownFields', environment.unknown_fields,
     'billingAnchor', environment.billing_anchor, 'firstPeriod', environment.first_period,
     'numbering', environment.numbering, 'timeZone', environment.time_zone)
+$function$;
+CREATE OR REPLACE FUNCTION public.slot_code(number bigint)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE
+RETURN (substr('0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'::text, (((number / 62))::integer + 1), 1) || substr('0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'::text, (((number % (62)::bigint))::integer + 1), 1));
+CREATE OR REPLACE FUNCTION public.slot_of_customer(environment bigint, external_id text)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+  select slot_code(1 + ((get_byte(h, 0)::bigint << 24) + (get_byte(h, 1) << 16) + (get_byte(h, 2) << 8) + get_byte(h, 3)) % 3843)
+    from sha256(convert_to(environment || E'\n' || external_id, 'UTF8')) h
 $function$;
 CREATE OR REPLACE FUNCTION public.spend_limit_of_plan(l spend_limits, at bigint)
  RETURNS TABLE(amount numeric, action text, thresholds jsonb)
@@ -6293,6 +6458,48 @@ CREATE OR REPLACE FUNCTION public.without_values(entry json, columns text[])
  LANGUAGE sql
  IMMUTABLE
 RETURN (SELECT json_object_agg(e.key, CASE WHEN ((e.key = ANY (without_values.columns)) AND ((e.value)::text <> ALL (ARRAY['null'::text, '"(secret)"'::text]))) THEN '"(erased)"'::json ELSE e.value END) AS json_object_agg FROM json_each(without_values.entry) e(key, value));
+CREATE OR REPLACE FUNCTION public.write_catalog(wanted text, catalog jsonb)
+ RETURNS void
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+declare
+  copied record;
+  columns text;
+  of_organization bigint[];
+begin
+  if (select is_home from cell) then
+    raise object_not_in_prerequisite_state using message = 'the catalog of the home cell is no copy';
+  end if;
+  catalog := jsonb_set(catalog, '{environments}', (
+    select coalesce(jsonb_agg(e || jsonb_build_object('numbering', numbering_of_cell(e -> 'numbering'))), '[]')
+      from jsonb_array_elements(catalog -> 'environments') e));
+  for copied in select name from copied_tables() order by place loop
+    columns := (select string_agg(quote_ident(c), ', ') from unnest(copied_columns(copied.name)) c);
+    -- A slug that another row gives up in the same change is free first, and so is the place of a default.
+    if 'slug' = any(copied_columns(copied.name)) then
+      execute format('update %1$I t set slug = t.id from jsonb_populate_recordset(null::%1$I, $1) r
+        where t.environment_id = r.environment_id and t.id = r.id and t.slug <> r.slug', copied.name) using catalog -> copied.name;
+    end if;
+    execute format('insert into %1$I as t (%2$s) overriding system value
+        select %2$s from jsonb_populate_recordset(null::%1$I, $1) r
+         order by (to_jsonb(r) ->> ''active'')::boolean nulls first, (to_jsonb(r) ->> ''is_default'')::boolean nulls first, id
+        on conflict (%3$s) do update set %4$s where (%5$s) %6$s',
+      copied.name, columns, case when copied.name in ('organizations', 'environments') then 'id' else 'environment_id, id' end,
+      (select string_agg(format('%1$I = excluded.%1$I', c), ', ') from unnest(copied_columns(copied.name)) c
+        where c not in ('environment_id', 'id')),
+      (select string_agg(format('t.%1$I is distinct from excluded.%1$I', c), ' or ') from unnest(copied_columns(copied.name)) c),
+      -- The sender of a cell switches its webhooks off, until they are changed at home.
+      case copied.name when 'webhooks' then 'and excluded.updated_at >= t.updated_at' else '' end) using catalog -> copied.name;
+  end loop;
+  of_organization := array(select id from environments where organization_id = wanted);
+  for copied in select name from copied_tables() where name not in ('organizations', 'environments') order by place desc loop
+    execute format('delete from %1$I t where t.environment_id = any($1) and not exists (
+        select from jsonb_populate_recordset(null::%1$I, $2) r where r.environment_id = t.environment_id and r.id = t.id)', copied.name)
+      using of_organization, catalog -> copied.name;
+  end loop;
+end $function$;
 
 create policy tenant on api_keys to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
 create policy worker on api_keys to {tollkeeper_worker} using true;

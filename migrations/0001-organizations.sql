@@ -267,7 +267,7 @@ create function touch_api_keys(hashes bytea[], at bigint) returns void
 
 -- Tables whose rights their own migration gives, because they hold no rows of one environment, or rows that a request never touches.
 create function has_own_rights(table_name name) returns boolean language sql immutable
-  return table_name ~ '^(one_row$|people_|check_|usage_events_[0-9]+$|usage_partitions$|test_processor_|cells?$)';
+  return table_name ~ '^(one_row$|people_|check_|usage_events_[0-9]+$|usage_partitions$|test_processor_|cells?$|slots(_here)?$)';
 
 grant select on one_row to tollkeeper_service;
 

@@ -5,10 +5,15 @@
 create table cell (
   id boolean primary key default true constraint cell_one check (id),
   installation uuid not null default gen_random_uuid(),
-  is_home boolean not null default true
+  is_home boolean not null default true,
+  -- The number of this cell: 0 is home.
+  number integer not null default 0,
+  -- Of the home cell: each change of slots is a new version.
+  slots_version bigint not null default 0
 );
 insert into cell default values;
-grant select on cell to tollkeeper_worker;
+grant select on cell to tollkeeper_service, tollkeeper_worker;
+grant update (number) on cell to tollkeeper_worker;
 
 -- The cells besides the home cell, in the home cell. Each is complete before it is here.
 create table cells (
@@ -16,8 +21,207 @@ create table cells (
   name text collate "C" primary key,
   -- The server and the database, without user and password. Null: those of the home cell.
   address text,
+  -- It is a part of the numbers of documents, and no cell gets that of another.
+  number integer not null generated always as identity constraint cells_number_unique unique,
   created_at bigint not null,
   constraint cells_name check (name ~ '^[a-z_][a-z0-9_]{0,39}$'),
   constraint cells_address check (char_length(address) <= 2000 and address ~ '^postgres(ql)?://[^@]+$')
 );
 grant select, insert on cells to tollkeeper_worker;
+
+-- Customers live in the cell of their slot, a number below 62^2 in base 62. In the home cell: the slots of other cells.
+create table slots (
+  code text collate "C" primary key,
+  cell text collate "C" not null references cells,
+  constraint slots_code check (code ~ '^[0-9A-Za-z]{2}$' and code <> '00')
+);
+create index slots_of_cell on slots (cell);
+grant select on slots to tollkeeper_service, tollkeeper_worker;
+
+-- In another cell: its slots.
+create table slots_here (
+  code text collate "C" primary key,
+  constraint slots_here_code check (code ~ '^[0-9A-Za-z]{2}$' and code <> '00')
+);
+grant select, insert on slots_here to tollkeeper_worker;
+grant select on slots_here to tollkeeper_service;
+
+-- Whether this cell has the customers of a slot.
+create function holds_slot(wanted text) returns boolean language sql stable set search_path from current
+  return case when (select is_home from cell) then not exists (select from slots where code = wanted)
+    else exists (select from slots_here where code = wanted) end;
+
+create function slot_code(number bigint) returns text language sql immutable
+  return substr('0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz', (number / 62)::integer + 1, 1)
+    || substr('0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz', (number % 62)::integer + 1, 1);
+
+-- The slot of a customer, as src/kernel/id.ts computes it.
+create function slot_of_customer(environment bigint, external_id text) returns text language sql immutable set search_path from current as $$
+  select slot_code(1 + ((get_byte(h, 0)::bigint << 24) + (get_byte(h, 1) << 16) + (get_byte(h, 2) << 8) + get_byte(h, 3)) % 3843)
+    from sha256(convert_to(environment || E'\n' || external_id, 'UTF8')) h
+$$;
+
+-- Nobody makes a customer while slots are given away.
+create function lock_slots(is_shared boolean) returns void language plpgsql set search_path from current as $$
+declare
+  key bigint := hashtextextended(current_schema() || ' slots', 0);
+begin
+  if is_shared then perform pg_advisory_xact_lock_shared(key); else perform pg_advisory_xact_lock(key); end if;
+end $$;
+
+-- No cell makes a customer whom another cell would be asked for, nor gives one such a name. An erased customer is asked for by id.
+create function keep_customers_in_slots() returns trigger language plpgsql set search_path from current as $$
+begin
+  if new.erased_at is not null then return new; end if;
+  perform lock_slots(true);
+  if not holds_slot(right(new.id, 2)) and not (select is_home from cell) then
+    raise exception using errcode = 'TK177', message = 'the slot is not open in this cell';
+  end if;
+  if not (holds_slot(right(new.id, 2)) and holds_slot(slot_of_customer(new.environment_id, new.external_id))) then
+    raise exception using errcode = 'TK176', message = 'another cell has the customers of this slot';
+  end if;
+  return new;
+end $$;
+create trigger customers_in_slots before insert or update of external_id on customers
+  for each row execute function keep_customers_in_slots();
+
+-- A limit of all redemptions cannot be counted in one cell.
+create function keep_limited_discounts_home() returns trigger language plpgsql set search_path from current as $$
+begin
+  if not (select is_home from cell) and exists (
+    select from discounts d where d.environment_id = new.environment_id and d.id = new.discount_id and d.maximum_redemptions is not null)
+  then
+    raise exception using errcode = 'TK176', message = 'a discount with a limit of redemptions is redeemed in the home cell only';
+  end if;
+  return new;
+end $$;
+create trigger limited_discounts_at_home before insert on discount_redemptions
+  for each row execute function keep_limited_discounts_home();
+
+-- Gives a cell as many slots as it has not yet of `wanted`, at home. Answers how many there are too few of: a slot with customers stays.
+create function give_slots(receiver text, wanted integer) returns integer
+  language plpgsql security definer set search_path from current as $$
+declare
+  given integer;
+begin
+  perform lock_slots(false);
+  insert into slots (code, cell)
+    select free.code, receiver
+      from (select slot_code(n) as code from generate_series(1, 3843) n
+             except select code from slots
+             except select right(id, 2) from customers
+             except select slot_of_customer(environment_id, external_id) from customers) free
+     order by free.code
+     limit greatest(0, wanted - (select count(*) from slots where cell = receiver));
+  get diagnostics given = row_count;
+  if given > 0 then update cell set slots_version = slots_version + 1; end if;
+  return wanted - (select count(*) from slots where cell = receiver);
+end $$;
+
+-- The tables with a copy in each cell, in the order of their references. Columns that a copy does not have are named.
+create function copied_tables() returns table (name text, place integer, except_columns text[]) language sql immutable as $$
+  values ('organizations', 1, array['made_by_environment_id', 'made_by_api_key_id', 'made_by_user_id']),
+         ('environments', 2, '{}'), ('pricing_models', 3, array['catalog_version']), ('api_keys', 4, array['last_used_at']),
+         ('resources', 5, '{}'), ('usage_meters', 6, '{}'), ('products', 7, '{}'), ('prices', 8, '{}'), ('credit_pools', 9, '{}'),
+         ('credit_pool_rates', 10, '{}'), ('features', 11, '{}'), ('product_features', 12, '{}'), ('discounts', 13, '{}'),
+         ('tax_rates', 14, '{}'), ('webhooks', 15, '{}')
+$$;
+create function copied_columns(table_name text) returns text[] language sql stable set search_path from current as $$
+  select array_agg(a.attname::text order by a.attnum)
+    from copied_tables() c join pg_attribute a on a.attrelid = c.name::regclass and a.attnum > 0
+   where c.name = table_name and not a.attisdropped and a.attgenerated = '' and a.attname <> all(c.except_columns)
+$$;
+
+-- A change at home reaches the other cells by a job of its commit, whoever makes it. A request also does it itself, and waits.
+create function request_copies() returns trigger language plpgsql set search_path from current as $$
+begin
+  if exists (select from slots) then
+    perform enqueue_job('copy_catalog', json_build_object('environmentId', current_environment()),
+      'copy_catalog ' || coalesce(current_environment()::text, ''), now(), 25);
+  end if;
+  return null;
+end $$;
+do $$
+declare
+  copied record;
+begin
+  for copied in select name from copied_tables() loop
+    execute format('create trigger copies_follow after insert or delete or update of %s on %I for each statement execute function request_copies()',
+      (select string_agg(quote_ident(c), ', ') from unnest(copied_columns(copied.name)) c
+        where (copied.name, c) not in (('api_keys', 'last_used_at'), ('webhooks', 'failing_since'), ('webhooks', 'updated_at'), ('api_keys', 'updated_at'))),
+      copied.name);
+  end loop;
+end $$;
+
+-- The catalog of an organization as of the statement that asks: the rows of each table that cells have copies of.
+create function read_catalog(wanted text) returns jsonb language plpgsql stable security definer set search_path from current as $$
+declare
+  copied record;
+  copied_rows jsonb;
+  catalog jsonb := '{}';
+  of_organization bigint[] := array(select id from environments where organization_id = wanted);
+begin
+  for copied in select name from copied_tables() loop
+    execute format('select coalesce(jsonb_agg(to_jsonb(r)), ''[]'') from (select %s from %I t where %s) r',
+      (select string_agg(quote_ident(c), ', ') from unnest(copied_columns(copied.name)) c), copied.name,
+      case copied.name when 'organizations' then 't.id = $1' when 'environments' then 't.id = any($2)' else 't.environment_id = any($2)' end)
+      into copied_rows using wanted, of_organization;
+    catalog := catalog || jsonb_build_object(copied.name, copied_rows);
+  end loop;
+  return catalog;
+end $$;
+
+-- Series of numbers of an environment are series of a cell here, so that no number is given twice.
+create function numbering_of_cell(numbering jsonb) returns jsonb language sql stable set search_path from current as $$
+  select jsonb_object_agg(document, case when series ->> 'per' = 'environment'
+           then series || jsonb_build_object('prefix', coalesce(series ->> 'prefix', case document when 'invoices' then 'INV' else 'CN' end)
+             || '-C' || (select number from cell)) else series end)
+    from jsonb_each(numbering) as each (document, series)
+$$;
+
+-- Makes the catalog of a cell equal to that of the home cell. One who writes has locked the copy first and then read the catalog, so
+-- that an older state never takes the place of a newer one.
+create function write_catalog(wanted text, catalog jsonb) returns void language plpgsql security definer set search_path from current as $$
+declare
+  copied record;
+  columns text;
+  of_organization bigint[];
+begin
+  if (select is_home from cell) then
+    raise object_not_in_prerequisite_state using message = 'the catalog of the home cell is no copy';
+  end if;
+  catalog := jsonb_set(catalog, '{environments}', (
+    select coalesce(jsonb_agg(e || jsonb_build_object('numbering', numbering_of_cell(e -> 'numbering'))), '[]')
+      from jsonb_array_elements(catalog -> 'environments') e));
+  for copied in select name from copied_tables() order by place loop
+    columns := (select string_agg(quote_ident(c), ', ') from unnest(copied_columns(copied.name)) c);
+    -- A slug that another row gives up in the same change is free first, and so is the place of a default.
+    if 'slug' = any(copied_columns(copied.name)) then
+      execute format('update %1$I t set slug = t.id from jsonb_populate_recordset(null::%1$I, $1) r
+        where t.environment_id = r.environment_id and t.id = r.id and t.slug <> r.slug', copied.name) using catalog -> copied.name;
+    end if;
+    execute format('insert into %1$I as t (%2$s) overriding system value
+        select %2$s from jsonb_populate_recordset(null::%1$I, $1) r
+         order by (to_jsonb(r) ->> ''active'')::boolean nulls first, (to_jsonb(r) ->> ''is_default'')::boolean nulls first, id
+        on conflict (%3$s) do update set %4$s where (%5$s) %6$s',
+      copied.name, columns, case when copied.name in ('organizations', 'environments') then 'id' else 'environment_id, id' end,
+      (select string_agg(format('%1$I = excluded.%1$I', c), ', ') from unnest(copied_columns(copied.name)) c
+        where c not in ('environment_id', 'id')),
+      (select string_agg(format('t.%1$I is distinct from excluded.%1$I', c), ' or ') from unnest(copied_columns(copied.name)) c),
+      -- The sender of a cell switches its webhooks off, until they are changed at home.
+      case copied.name when 'webhooks' then 'and excluded.updated_at >= t.updated_at' else '' end) using catalog -> copied.name;
+  end loop;
+  of_organization := array(select id from environments where organization_id = wanted);
+  for copied in select name from copied_tables() where name not in ('organizations', 'environments') order by place desc loop
+    execute format('delete from %1$I t where t.environment_id = any($1) and not exists (
+        select from jsonb_populate_recordset(null::%1$I, $2) r where r.environment_id = t.environment_id and r.id = t.id)', copied.name)
+      using of_organization, catalog -> copied.name;
+  end loop;
+end $$;
+
+revoke all on function give_slots(text, integer) from public;
+revoke all on function read_catalog(text) from public;
+revoke all on function write_catalog(text, jsonb) from public;
+grant execute on function give_slots(text, integer) to tollkeeper_worker;
+grant execute on function read_catalog(text) to tollkeeper_worker;
+grant execute on function write_catalog(text, jsonb) to tollkeeper_worker;

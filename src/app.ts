@@ -16,10 +16,12 @@ import { checkoutPages } from './checkout/routes-pages.ts';
 import { portalPages } from './checkout/routes-portal.ts';
 import { portalControlPages } from './checkout/routes-portal-controls.ts';
 import { portalPlanPages } from './checkout/routes-portal-plans.ts';
+import type { Cells, WithCells } from './database/cells.ts';
 import { canStore, type Database } from './database/database.ts';
 import type { PageShare } from './database/page-share.ts';
 import type { ReadReplica } from './database/read-replica.ts';
 import { erasureTasks } from './erasure/jobs.ts';
+import { copyTasks } from './http/cells.ts';
 import { type ConnectionLimits, connectionLimits } from './http/connections.ts';
 import type { Dashboard } from './http/dashboard.ts';
 import { EventStreams, type WithEventStreams } from './http/event-stream.ts';
@@ -66,6 +68,7 @@ const pages: Pages = {
 /** All background jobs, by name. */
 export const tasks: TaskList = {
   ...idempotencyTasks,
+  ...copyTasks,
   ...auditTasks,
   ...billingTasks,
   ...paymentTasks,
@@ -95,6 +98,7 @@ export const crontab = `
 
 /** Everything outside of the database that a process was started with. */
 export type ExternalServices = WithEncryption &
+  WithCells &
   WithStripe &
   WithWebhooks &
   WithMail &
@@ -106,6 +110,8 @@ export type ExternalServices = WithEncryption &
 interface AppOptions {
   /** Bound by row-level security. */
   readonly database: Database;
+  /** The cells of the customers; when absent, all are in `database`. */
+  readonly cells?: Cells;
   /** A copy of the database for lists, reports and exports. */
   readonly replica?: ReadReplica | null;
   /** The worker's connection for people who sign in; nobody can when absent. */
@@ -145,6 +151,7 @@ function rateLimitOf({ rateLimit: perKey, pagesPerAddress }: AppLimits): RateLim
 /** The HTTP server, ready to listen. Closing it flushes data in memory. */
 export async function createApp({
   database,
+  cells,
   replica = null,
   people = null,
   log = createLog('silent').log,
@@ -165,7 +172,7 @@ export async function createApp({
   const withFeed = { ...services, changeFeed, eventStreams } satisfies ExternalServices &
     WithChangeFeed &
     WithEventStreams;
-  const context = { database, replica, tasks, services: withFeed, keyUse, ...(pageShare && { pageShare }) };
+  const context = { database, cells, replica, tasks, services: withFeed, keyUse, ...(pageShare && { pageShare }) };
   const { encryption } = services;
   const signIn =
     people && encryption

@@ -1,9 +1,24 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { type Config, SchemaName } from './config.ts';
 import { createDatabase } from './database/database.ts';
 import { migrate } from './database/migrate.ts';
+import { slots } from './kernel/id.ts';
 import { type Output, print } from './main-admin.ts';
-import { type SchemaOfServer, schemaOf, withOwner, withWorker } from './main-database.ts';
-import { findIdentity, insertCell, joinInstallation, listCells, mayJoin } from './organizations/store-cells.ts';
+import { connectWorker, type SchemaOfServer, schemaOf, withOwner, withWorker } from './main-database.ts';
+import { slotsKnownAfterMs } from './main-slots.ts';
+import {
+  copyCatalog,
+  countSlots,
+  findIdentity,
+  giveSlots,
+  insertCell,
+  joinInstallation,
+  listCells,
+  listOrganizationsToCopy,
+  mayJoin,
+  numberCell,
+  openSlots,
+} from './organizations/store-cells.ts';
 
 interface AddOptions extends Output {
   readonly url?: string;
@@ -64,17 +79,68 @@ async function buildCell(server: SchemaOfServer, installation: string): Promise<
   });
 }
 
+interface AssignOptions extends Output {
+  /** How many slots the cell has afterwards. */
+  readonly slots: string;
+}
+
+/**
+ * Gives a cell slots that have no customers, so that new customers of these slots live there. Between the steps nobody can make
+ * one: home refuses it at once, and the cell until every process knows the slots and the catalogs are copied. Safe to repeat.
+ */
+export async function assignSlots(
+  config: Config,
+  name: string,
+  { slots: text, ...output }: AssignOptions,
+): Promise<void> {
+  const wanted = /^\d{1,4}$/.test(text) ? Number(text) : 0;
+  if (wanted < 1 || wanted > slots) throw new Error(`--slots: must be a whole number from 1 to ${slots}`);
+  const auditContext = { actor: 'operator', action: 'cells assign' } as const;
+  const lacking = await withWorker(
+    config,
+    async ({ worker }, home) => {
+      const cell = (await listCells(worker)).find((each) => each.name === name);
+      if (cell === undefined) throw new Error(`There is no cell ${name}. List them with: tollkeeper cells list`);
+      const { installation } = await findIdentity(worker);
+      const there = await connectWorker(schemaOf(home, cell), { access: 'read', cellOf: installation, auditContext });
+      try {
+        await numberCell(worker, there.worker, name);
+        const missing = await giveSlots(worker, name, wanted);
+        await sleep(slotsKnownAfterMs);
+        for (const organization of await listOrganizationsToCopy(worker, null))
+          await copyCatalog(worker, there.worker, organization);
+        await openSlots(worker, there.worker, name);
+        return missing;
+      } finally {
+        await there.workerPool.end();
+      }
+    },
+    { access: 'change', auditContext },
+  );
+  const has = wanted - lacking;
+  const line = `Cell ${name} has ${has} of ${slots} slots.`;
+  print(
+    output,
+    { name, slots: has },
+    lacking > 0 ? `${line} The others have customers, or belong to another cell.` : line,
+  );
+}
+
 /** Prints the cells, the home cell first. */
 export async function showCells(config: Config, output: Output): Promise<void> {
   const cells = await withWorker(
     config,
-    async ({ worker }, { schema }) => [
-      { name: schema, address: null, isHome: true },
-      ...(await listCells(worker)).map((cell) => ({ ...cell, isHome: false })),
-    ],
+    async ({ worker }, { schema }) => {
+      const counts = await countSlots(worker);
+      const given = [...counts.values()].reduce((sum, count) => sum + count, 0);
+      return [
+        { name: schema, address: null, isHome: true, slots: slots - given },
+        ...(await listCells(worker)).map((cell) => ({ ...cell, isHome: false, slots: counts.get(cell.name) ?? 0 })),
+      ];
+    },
     { access: 'read' },
   );
-  const line = ({ name, address, isHome }: (typeof cells)[number]) =>
-    [name, address ?? (isHome ? 'home' : 'in the database of the home cell')].join('  ');
+  const line = ({ name, address, isHome, slots: count }: (typeof cells)[number]) =>
+    [name, address ?? (isHome ? 'home' : 'in the database of the home cell'), `${count} slots`].join('  ');
   print(output, { cells }, cells.map(line).join('\n'));
 }

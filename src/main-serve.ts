@@ -41,6 +41,7 @@ import {
   startProcesses,
   tellReady,
 } from './main-processes.ts';
+import { startCellsOfRequests } from './main-slots.ts';
 import { showReplica, Watch } from './main-watch.ts';
 import { createFirstLink } from './people/actions.ts';
 
@@ -100,11 +101,13 @@ interface Answering {
 async function answerRequests(config: Config, { server, access }: OpenedCell, { undo, log, works }: Answering) {
   const pools = new Map([['worker', access.workerPool]]);
   const watch = new Watch(log, access.worker, pools);
-  const services = await startExternalServices(config, access, { undo, watch });
   // The processes of a machine share the connections that the database has for it.
   const connections = Math.max(leastConnections, Math.ceil(config.limits.connections / config.processes));
   const limits = { ...config.limits, connections };
   const patience = patienceOfRequests(limits.statementTimeoutMs);
+  const cells = await startCellsOfRequests({ server, access }, { size: sizeOfCell(connections), patience, log });
+  undo.push(() => cells.stop());
+  const services = { ...(await startExternalServices(config, access, { undo, watch })), cells };
   const requests = await openRequestsPool(config, server, { size: connections, patience }, undo);
   pools.set('requests', requests.pool);
   const replica = await openReplica(config, access, { undo, log, size: connections });
@@ -114,6 +117,7 @@ async function answerRequests(config: Config, { server, access }: OpenedCell, { 
   pools.set('people', people);
   const app = await createApp({
     database: requests.database,
+    cells,
     replica,
     people: createDatabase(people),
     log,
@@ -136,6 +140,11 @@ async function answerRequests(config: Config, { server, access }: OpenedCell, { 
   return app.listen(listening).catch((error: unknown) => {
     throw listenProblem(error, config);
   });
+}
+
+/** The connections of requests to each cell besides home. */
+function sizeOfCell(connections: number): number {
+  return Math.max(leastConnections, Math.ceil(connections / 2));
 }
 
 /** The connections of requests: to the pooler of DATABASE_POOLER_URL, if there is one. */
@@ -193,7 +202,10 @@ export async function work(config: Config): Promise<void> {
     const pools = new Map([['worker', workerPool]]);
     const watch = new Watch(log, ofWorker, pools);
     metricsOfAll?.share([watch.registry]);
-    const services = await startExternalServices(config, home.access, { undo, watch });
+    const patience = patienceOfRequests(config.limits.statementTimeoutMs);
+    const cells = await startCellsOfRequests(home, { size: leastConnections, patience, log });
+    undo.push(() => cells.stop());
+    const services = { ...(await startExternalServices(config, home.access, { undo, watch })), cells };
     const worker = await startJobs(home, { config, services, watch, pools, log });
     undo.push(() => worker.stop());
     if (isOneOfSeveral) tellReady();

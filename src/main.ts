@@ -183,6 +183,12 @@ cell
   .option(...json)
   .action(async (options) => (await cells()).showCells(config(), options));
 cell
+  .command('assign <name>')
+  .description('let a cell have new customers: it gets slots that have none yet; safe to repeat')
+  .requiredOption('--slots <number>', 'the slots that it has afterwards; all cells together have 3843')
+  .option(...json)
+  .action(async (name, options) => (await cells()).assignSlots(config(), name, options));
+cell
   .command('place <name>')
   .description('bring the schema of this name to a node of its Citus cluster, or move it to another; safe to repeat')
   .option('--node <host:port>', 'the node, as the cluster names it (default: the one that has it, or any)')

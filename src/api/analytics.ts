@@ -54,6 +54,8 @@ export const analyticsRoutes = [
   route({
     method: 'GET',
     path: '/analytics/mrr',
+    cell: 'all',
+    homeOnly: true,
     needs: 'analytics:read',
     summary: 'Report the monthly recurring revenue',
     description:
@@ -68,6 +70,8 @@ export const analyticsRoutes = [
   route({
     method: 'GET',
     path: '/analytics/churn',
+    cell: 'all',
+    homeOnly: true,
     needs: 'analytics:read',
     summary: 'Report churn',
     description: 'Returns the customers and the recurring revenue that were lost over time, and their rates.',
@@ -80,6 +84,8 @@ export const analyticsRoutes = [
   route({
     method: 'GET',
     path: '/analytics/retention',
+    cell: 'all',
+    homeOnly: true,
     needs: 'analytics:read',
     summary: 'Report retention',
     description:
@@ -93,6 +99,8 @@ export const analyticsRoutes = [
   route({
     method: 'GET',
     path: '/analytics/revenue',
+    cell: 'all',
+    homeOnly: true,
     needs: 'analytics:read',
     summary: 'Report revenue',
     description:
@@ -106,6 +114,8 @@ export const analyticsRoutes = [
   route({
     method: 'GET',
     path: '/analytics/payments',
+    cell: 'all',
+    homeOnly: true,
     needs: 'analytics:read',
     summary: 'Report payments',
     description: 'Returns the payments that succeeded and failed over time, and those that a later attempt recovered.',
@@ -118,6 +128,8 @@ export const analyticsRoutes = [
   route({
     method: 'GET',
     path: '/analytics/usage',
+    cell: 'all',
+    homeOnly: true,
     needs: 'analytics:read',
     summary: 'Report usage',
     description: 'Returns the units and events of every usage meter over time, from the roll-ups of whole hours.',
@@ -130,6 +142,8 @@ export const analyticsRoutes = [
   route({
     method: 'GET',
     path: '/analytics/attention',
+    cell: 'all',
+    homeOnly: true,
     needs: 'analytics:read',
     summary: 'Count what needs attention',
     description: 'Returns the numbers of records that somebody should look at, each up to 1,000.',
@@ -147,6 +161,8 @@ export const analyticsRoutes = [
   route({
     method: 'GET',
     path: '/analytics/health',
+    cell: 'all',
+    homeOnly: true,
     needs: 'analytics:read',
     summary: 'Report the health of the service',
     description:

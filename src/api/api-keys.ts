@@ -27,6 +27,7 @@ export const apiKeyRoutes = [
   route({
     method: 'GET',
     path: '/api-keys/{id}',
+    cell: 'home',
     needs: 'api-keys:read',
     summary: 'Get an API key',
     description: 'Returns one API key of the environment. Its token is masked.',
@@ -39,6 +40,7 @@ export const apiKeyRoutes = [
   route({
     method: 'GET',
     path: '/api-keys',
+    cell: 'home',
     needs: 'api-keys:read',
     summary: 'List API keys',
     description: 'Returns the API keys of the environment, active and ended ones. Their tokens are masked.',
@@ -51,6 +53,7 @@ export const apiKeyRoutes = [
   route({
     method: 'POST',
     path: '/api-keys',
+    cell: 'home',
     needs: 'api-keys:admin',
     summary: 'Create an API key',
     description:
@@ -72,6 +75,7 @@ export const apiKeyRoutes = [
   route({
     method: 'PUT',
     path: '/api-keys/{id}',
+    cell: 'home',
     needs: 'api-keys:admin',
     summary: 'Update an API key',
     description:
@@ -89,6 +93,7 @@ export const apiKeyRoutes = [
   route({
     method: 'POST',
     path: '/api-keys/{id}/rotate',
+    cell: 'home',
     needs: 'api-keys:admin',
     summary: 'Rotate an API key',
     description:
@@ -112,6 +117,7 @@ export const apiKeyRoutes = [
   route({
     method: 'POST',
     path: '/api-keys/{id}/revoke',
+    cell: 'home',
     needs: 'api-keys:admin',
     summary: 'Revoke an API key',
     description: 'Ends a key: its next request is refused. A repeat changes nothing.',

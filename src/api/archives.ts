@@ -11,6 +11,8 @@ export const archiveRoutes = [
   route({
     method: 'GET',
     path: '/archives',
+    cell: 'all',
+    homeOnly: true,
     needs: 'archives:read',
     summary: 'List archives of usage events',
     description:

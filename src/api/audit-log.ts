@@ -7,6 +7,8 @@ export const auditLogRoutes = [
   route({
     method: 'GET',
     path: '/audit-log',
+    cell: 'all',
+    homeOnly: true,
     needs: 'audit-log:read',
     summary: 'List the audit log',
     description:

@@ -22,6 +22,7 @@ export const catalogRoutes = [
   route({
     method: 'POST',
     path: '/catalogs',
+    cell: 'home',
     needs: 'catalogs:catalog',
     summary: 'Create a catalog',
     description:
@@ -36,6 +37,7 @@ export const catalogRoutes = [
   route({
     method: 'GET',
     path: '/catalogs',
+    cell: 'home',
     needs: 'catalogs:read',
     summary: 'List catalogs',
     description:
@@ -52,6 +54,7 @@ export const catalogRoutes = [
   route({
     method: 'GET',
     path: '/catalogs/default',
+    cell: 'home',
     needs: 'catalogs:read',
     summary: 'Get the default catalog',
     description:
@@ -65,6 +68,7 @@ export const catalogRoutes = [
   route({
     method: 'GET',
     path: '/catalogs/{id}',
+    cell: 'home',
     needs: 'catalogs:read',
     summary: 'Get a catalog',
     description:
@@ -79,6 +83,7 @@ export const catalogRoutes = [
   route({
     method: 'PUT',
     path: '/catalogs/{id}',
+    cell: 'home',
     needs: 'catalogs:catalog',
     summary: 'Update a catalog',
     description:
@@ -104,6 +109,7 @@ export const catalogRoutes = [
   route({
     method: 'POST',
     path: '/catalogs/{id}/clone',
+    cell: 'home',
     needs: 'catalogs:catalog',
     summary: 'Clone a catalog',
     description: 'Legacy: use `POST /pricing-models/{id}/clone` instead. Copies a pricing model within the same mode.',

@@ -16,6 +16,8 @@ export const changeRoutes = [
   route({
     method: 'GET',
     path: '/changes',
+    cell: 'all',
+    homeOnly: true,
     needs: 'changes:read',
     summary: 'Follow changes',
     description:

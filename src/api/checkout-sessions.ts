@@ -18,6 +18,8 @@ export const checkoutSessionRoutes = [
   route({
     method: 'GET',
     path: '/checkout-sessions',
+    cell: 'all',
+    merged: true,
     needs: 'checkout-sessions:read',
     summary: 'List checkout sessions',
     description: 'Returns the checkout sessions of the environment, optionally of one customer, price, type or status.',
@@ -37,6 +39,8 @@ export const checkoutSessionRoutes = [
   route({
     method: 'POST',
     path: '/checkout-sessions',
+    cell: 'customer',
+    homeOnly: true,
     needs: 'checkout-sessions:write',
     summary: 'Create a checkout session',
     description:
@@ -65,6 +69,7 @@ export const checkoutSessionRoutes = [
   route({
     method: 'GET',
     path: '/checkout-sessions/{id}',
+    cell: 'id',
     needs: 'checkout-sessions:read',
     summary: 'Get a checkout session',
     description: 'Returns one checkout session and its link.',

@@ -27,6 +27,8 @@ export const creditNoteRoutes = [
   route({
     method: 'GET',
     path: '/credit-notes',
+    cell: 'all',
+    merged: true,
     needs: 'credit-notes:read',
     summary: 'List credit notes',
     description: 'Returns the credit notes of the environment, optionally of one customer, invoice, payment or status.',
@@ -46,6 +48,7 @@ export const creditNoteRoutes = [
   route({
     method: 'GET',
     path: '/credit-notes/{id}',
+    cell: 'id',
     needs: 'credit-notes:read',
     summary: 'Get a credit note',
     description: 'Returns one credit note with its lines.',
@@ -58,6 +61,7 @@ export const creditNoteRoutes = [
   route({
     method: 'GET',
     path: '/credit-notes/{id}/explain',
+    cell: 'id',
     needs: 'credit-notes:read',
     summary: 'Explain a credit note',
     description:
@@ -72,6 +76,7 @@ export const creditNoteRoutes = [
   route({
     method: 'POST',
     path: '/credit-notes/{id}/void',
+    cell: 'id',
     needs: 'credit-notes:money',
     summary: 'Void a credit note',
     description:

@@ -11,6 +11,7 @@ export const creditPoolRoutes = [
   route({
     method: 'POST',
     path: '/credit-pools',
+    cell: 'home',
     needs: 'credit-pools:catalog',
     summary: 'Create a credit pool',
     description:
@@ -31,6 +32,7 @@ export const creditPoolRoutes = [
   route({
     method: 'GET',
     path: '/credit-pools',
+    cell: 'home',
     needs: 'credit-pools:read',
     summary: 'List credit pools',
     description: 'Returns the credit pools of the environment, or of one pricing model, with their rates.',
@@ -43,6 +45,7 @@ export const creditPoolRoutes = [
   route({
     method: 'GET',
     path: '/credit-pools/{id}',
+    cell: 'home',
     needs: 'credit-pools:read',
     summary: 'Get a credit pool',
     description: 'Returns one credit pool with its rates.',
@@ -55,6 +58,8 @@ export const creditPoolRoutes = [
   route({
     method: 'PUT',
     path: '/credit-pools/{id}',
+    cell: 'home',
+    homeOnly: true,
     needs: 'credit-pools:catalog',
     summary: 'Update a credit pool',
     description:

@@ -17,6 +17,7 @@ export const customerBalanceRoutes = [
   route({
     method: 'POST',
     path: '/customer-balances/adjust',
+    cell: 'customer',
     needs: 'customer-balances:money',
     summary: 'Adjust the balance of a customer',
     description:
@@ -37,6 +38,8 @@ export const customerBalanceRoutes = [
   route({
     method: 'GET',
     path: '/customer-balances',
+    cell: 'all',
+    merged: true,
     needs: 'customer-balances:read',
     summary: 'List the balances of customers',
     description: 'Returns the balances in money, optionally of one customer: one for each currency.',
@@ -49,6 +52,7 @@ export const customerBalanceRoutes = [
   route({
     method: 'GET',
     path: '/customer-balances/{id}',
+    cell: 'id',
     needs: 'customer-balances:read',
     summary: 'Get the balance of a customer',
     description: 'Returns one balance and what was added and taken.',
@@ -61,6 +65,7 @@ export const customerBalanceRoutes = [
   route({
     method: 'GET',
     path: '/customer-balances/{id}/entries',
+    cell: 'id',
     needs: 'customer-balances:read',
     summary: 'List the entries of a balance',
     description: 'Returns the entries of a balance in the order in which they were booked.',

@@ -89,6 +89,8 @@ export const customerRoutes = [
   route({
     method: 'GET',
     path: '/customers',
+    cell: 'all',
+    merged: true,
     needs: 'customers:read',
     summary: 'List customers',
     description:
@@ -113,6 +115,7 @@ export const customerRoutes = [
   route({
     method: 'GET',
     path: '/customers/{externalId}',
+    cell: 'customer',
     needs: 'customers:read',
     summary: 'Get a customer',
     description:
@@ -130,6 +133,7 @@ export const customerRoutes = [
   route({
     method: 'PUT',
     path: '/customers/{externalId}',
+    cell: 'customer',
     needs: 'customers:write',
     summary: 'Update a customer',
     description:
@@ -161,6 +165,7 @@ export const customerRoutes = [
   route({
     method: 'POST',
     path: '/customers',
+    cell: 'customer',
     needs: 'customers:write',
     summary: 'Create a customer',
     description:
@@ -189,6 +194,7 @@ export const customerRoutes = [
   route({
     method: 'POST',
     path: '/customers/{externalId}/archive',
+    cell: 'customer',
     needs: 'customers:write',
     summary: 'Archive a customer',
     description:
@@ -206,6 +212,8 @@ export const customerRoutes = [
   route({
     method: 'POST',
     path: '/customers/{externalId}/erase',
+    cell: 'customer',
+    homeOnly: true,
     needs: 'customers:admin',
     summary: 'Erase a customer',
     description:
@@ -225,6 +233,7 @@ export const customerRoutes = [
   route({
     method: 'GET',
     path: '/customers/{externalId}/billing',
+    cell: 'customer',
     needs: 'customers:read',
     summary: 'Get the billing state of a customer',
     description:
@@ -241,6 +250,7 @@ export const customerRoutes = [
   route({
     method: 'GET',
     path: '/customers/{externalId}/entitlements',
+    cell: 'customer',
     needs: 'entitlements:read',
     summary: 'Get the entitlements of a customer',
     description:
@@ -260,6 +270,7 @@ export const customerRoutes = [
   batchedRoute({
     method: 'GET',
     path: '/customers/{externalId}/usage-balances',
+    cell: 'customer',
     needs: 'customers:read',
     summary: 'Get the usage balances of a customer',
     description:
@@ -278,6 +289,7 @@ export const customerRoutes = [
   batchedRoute({
     method: 'GET',
     path: '/customers/{externalId}/credit-balances',
+    cell: 'customer',
     needs: 'customers:read',
     summary: 'Get the credit balances of a customer',
     description:
@@ -300,6 +312,7 @@ export const customerRoutes = [
   route({
     method: 'GET',
     path: '/customers/{externalId}/ledger',
+    cell: 'customer',
     needs: 'customers:read',
     summary: 'List the ledger entries of a customer',
     description:
@@ -327,6 +340,8 @@ export const customerRoutes = [
   route({
     method: 'POST',
     path: '/customers/{externalId}/portal-sessions',
+    cell: 'customer',
+    homeOnly: true,
     needs: 'portal-sessions:write',
     summary: 'Create a link to the customer portal',
     description:
@@ -352,6 +367,8 @@ export const customerRoutes = [
   route({
     method: 'DELETE',
     path: '/customers/{externalId}/portal-sessions',
+    cell: 'customer',
+    homeOnly: true,
     needs: 'portal-sessions:write',
     summary: 'Revoke the links to the customer portal',
     description:
@@ -369,6 +386,7 @@ export const customerRoutes = [
   route({
     method: 'GET',
     path: '/customers/{externalId}/spend-controls',
+    cell: 'customer',
     needs: 'customers:read',
     summary: 'Get spend controls',
     description:
@@ -385,6 +403,7 @@ export const customerRoutes = [
   route({
     method: 'PUT',
     path: '/customers/{externalId}/spend-controls',
+    cell: 'customer',
     needs: 'customers:write',
     summary: 'Set spend controls',
     description:

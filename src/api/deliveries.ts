@@ -14,6 +14,8 @@ export const deliveryRoutes = [
   route({
     method: 'GET',
     path: '/deliveries/{id}',
+    cell: 'all',
+    homeOnly: true,
     needs: 'deliveries:read',
     summary: 'Get a delivery',
     description: 'Returns one delivery with its attempts of the last 30 days, newest last, at most 100.',
@@ -26,6 +28,8 @@ export const deliveryRoutes = [
   route({
     method: 'POST',
     path: '/deliveries/{id}/retry',
+    cell: 'all',
+    homeOnly: true,
     needs: 'deliveries:write',
     summary: 'Retry a delivery',
     description:

@@ -18,6 +18,7 @@ export const discountRoutes = [
   route({
     method: 'POST',
     path: '/discounts',
+    cell: 'home',
     needs: 'discounts:catalog',
     summary: 'Create a discount',
     description:
@@ -33,6 +34,8 @@ export const discountRoutes = [
   route({
     method: 'PUT',
     path: '/discounts/{id}',
+    cell: 'home',
+    homeOnly: true,
     needs: 'discounts:catalog',
     summary: 'Update a discount',
     description: 'Changes the fields that are sent. Customers that have redeemed the discount keep its old terms.',
@@ -46,6 +49,7 @@ export const discountRoutes = [
   route({
     method: 'GET',
     path: '/discounts',
+    cell: 'home',
     needs: 'discounts:read',
     summary: 'List discounts',
     description: 'Returns the discounts of the environment, active and inactive ones.',
@@ -69,6 +73,7 @@ export const discountRoutes = [
   route({
     method: 'GET',
     path: '/discounts/{id}',
+    cell: 'home',
     needs: 'discounts:read',
     summary: 'Get a discount',
     description: 'Returns one discount with its terms and the number of its redemptions.',

@@ -51,6 +51,7 @@ export function documentRoutes(record: PrintedRecord): Route[] {
     route({
       method: 'GET',
       path: `${path}/{id}${part}/${ending}`,
+      cell: 'id',
       needs,
       summary: `Get ${named} ${summary}`,
       description: `Returns ${whole} ${description}.`,

@@ -12,6 +12,7 @@ export const emailTemplateRoutes = [
   route({
     method: 'GET',
     path: '/email-templates/{name}/preview',
+    cell: 'home',
     needs: 'emails:read',
     summary: 'Preview an email',
     description: 'Returns an email as customers would get it now, with values of an example.',

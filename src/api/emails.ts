@@ -12,6 +12,8 @@ export const emailRoutes = [
   route({
     method: 'GET',
     path: '/emails',
+    cell: 'all',
+    merged: true,
     needs: 'emails:read',
     summary: 'List emails',
     description:
@@ -26,6 +28,7 @@ export const emailRoutes = [
   route({
     method: 'GET',
     path: '/emails/{id}',
+    cell: 'id',
     needs: 'emails:read',
     summary: 'Get an email',
     description: 'Returns one email to a customer.',
@@ -38,6 +41,8 @@ export const emailRoutes = [
   route({
     method: 'POST',
     path: '/emails/{id}/resend',
+    cell: 'id',
+    homeOnly: true,
     needs: 'emails:write',
     summary: 'Resend an email',
     description:

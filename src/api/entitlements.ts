@@ -10,6 +10,7 @@ export const entitlementRoutes = [
   route({
     method: 'POST',
     path: '/entitlements/check',
+    cell: 'customer',
     needs: 'entitlements:read',
     summary: 'Check what customers may use',
     description:

@@ -10,6 +10,8 @@ export const eventRoutes = [
   route({
     method: 'GET',
     path: '/events',
+    cell: 'all',
+    merged: true,
     needs: 'events:read',
     summary: 'List events',
     description: 'Returns the events of the environment, optionally of one type, object or customer.',
@@ -22,6 +24,7 @@ export const eventRoutes = [
   route({
     method: 'GET',
     path: '/events/{id}',
+    cell: 'id',
     needs: 'events:read',
     summary: 'Get an event',
     description: 'Returns one event with its payload.',

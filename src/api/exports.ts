@@ -149,6 +149,8 @@ export const exportRoutes = [
   route({
     method: 'GET',
     path: '/exports/{file}',
+    cell: 'all',
+    homeOnly: true,
     needs: 'exports:read',
     summary: 'Export records as CSV',
     description:

@@ -10,6 +10,7 @@ export const featureRoutes = [
   route({
     method: 'POST',
     path: '/features',
+    cell: 'home',
     needs: 'features:catalog',
     summary: 'Create a feature',
     description:
@@ -32,6 +33,7 @@ export const featureRoutes = [
   route({
     method: 'GET',
     path: '/features',
+    cell: 'home',
     needs: 'features:read',
     summary: 'List features',
     description: 'Returns the features of the environment, active and inactive ones.',
@@ -53,6 +55,7 @@ export const featureRoutes = [
   route({
     method: 'GET',
     path: '/features/{id}',
+    cell: 'home',
     needs: 'features:read',
     summary: 'Get a feature',
     description: 'Returns one feature with its type, and the amount and the usage meter or resource that belong to it.',
@@ -65,6 +68,7 @@ export const featureRoutes = [
   route({
     method: 'PUT',
     path: '/features/{id}',
+    cell: 'home',
     needs: 'features:catalog',
     summary: 'Update a feature',
     description:

@@ -17,6 +17,7 @@ export const holdRoutes = [
   route({
     method: 'POST',
     path: '/holds',
+    cell: 'customer',
     needs: 'holds:write',
     summary: 'Hold units',
     description:
@@ -43,6 +44,7 @@ export const holdRoutes = [
   route({
     method: 'GET',
     path: '/holds/{id}',
+    cell: 'id',
     needs: 'holds:read',
     summary: 'Get a hold',
     description: 'Returns one hold with its amount, expiry and status.',
@@ -55,6 +57,8 @@ export const holdRoutes = [
   route({
     method: 'GET',
     path: '/holds',
+    cell: 'all',
+    merged: true,
     needs: 'holds:read',
     summary: 'List holds',
     description: 'Returns the holds of the environment, optionally of one subscription, usage meter or status.',
@@ -73,6 +77,7 @@ export const holdRoutes = [
   route({
     method: 'POST',
     path: '/holds/{id}/settle',
+    cell: 'id',
     needs: 'holds:write',
     summary: 'Settle a hold',
     description:
@@ -90,6 +95,7 @@ export const holdRoutes = [
   route({
     method: 'POST',
     path: '/holds/{id}/release',
+    cell: 'id',
     needs: 'holds:write',
     summary: 'Release a hold',
     description:

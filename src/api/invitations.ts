@@ -12,6 +12,7 @@ export const invitationRoutes = [
   route({
     method: 'GET',
     path: '/invitations',
+    cell: 'home',
     needs: 'invitations:read',
     summary: 'List invitations',
     description: 'Returns the invitations that were neither used nor withdrawn and have not expired.',
@@ -26,6 +27,7 @@ export const invitationRoutes = [
   route({
     method: 'POST',
     path: '/invitations',
+    cell: 'home',
     needs: 'invitations:admin',
     summary: 'Invite somebody',
     description:
@@ -49,6 +51,7 @@ export const invitationRoutes = [
   route({
     method: 'DELETE',
     path: '/invitations/{id}',
+    cell: 'home',
     needs: 'invitations:admin',
     summary: 'Withdraw an invitation',
     description: 'The link stops working.',

@@ -18,6 +18,7 @@ export const invoiceItemRoutes = [
   route({
     method: 'POST',
     path: '/invoice-items',
+    cell: 'customer',
     needs: 'invoice-items:money',
     summary: 'Add a line to the next invoice',
     description:
@@ -48,6 +49,8 @@ export const invoiceItemRoutes = [
   route({
     method: 'GET',
     path: '/invoice-items',
+    cell: 'all',
+    merged: true,
     needs: 'invoice-items:read',
     summary: 'List invoice items',
     description: 'Returns pending and invoiced items of the environment, optionally of one customer or subscription.',
@@ -66,6 +69,7 @@ export const invoiceItemRoutes = [
   route({
     method: 'GET',
     path: '/invoice-items/{id}',
+    cell: 'id',
     needs: 'invoice-items:read',
     summary: 'Get an invoice item',
     description: 'Returns one invoice item.',
@@ -78,6 +82,7 @@ export const invoiceItemRoutes = [
   route({
     method: 'PUT',
     path: '/invoice-items/{id}',
+    cell: 'id',
     needs: 'invoice-items:money',
     summary: 'Change an invoice item',
     description: 'Writes the line of a pending item again, all of it. Its customer and subscription stay.',
@@ -93,6 +98,7 @@ export const invoiceItemRoutes = [
   route({
     method: 'DELETE',
     path: '/invoice-items/{id}',
+    cell: 'id',
     needs: 'invoice-items:money',
     summary: 'Delete an invoice item',
     description: 'Deletes a pending item, and returns its last values.',

@@ -10,6 +10,8 @@ export const invoiceLineItemRoutes = [
   route({
     method: 'GET',
     path: '/invoice-line-items',
+    cell: 'all',
+    merged: true,
     needs: 'invoice-line-items:read',
     summary: 'List invoice lines',
     description: 'Returns the lines of invoices, optionally those of one invoice or customer.',
@@ -28,6 +30,7 @@ export const invoiceLineItemRoutes = [
   route({
     method: 'GET',
     path: '/invoice-line-items/{id}',
+    cell: 'id',
     needs: 'invoice-line-items:read',
     summary: 'Get an invoice line',
     description: 'Returns one line of an invoice with its quantity, price and amount.',

@@ -74,6 +74,8 @@ export const invoiceRoutes = [
   route({
     method: 'GET',
     path: '/invoices/upcoming',
+    cell: 'customer',
+    homeOnly: true,
     needs: 'invoices:read',
     summary: 'Preview the next invoice of a subscription',
     description:
@@ -89,6 +91,8 @@ export const invoiceRoutes = [
   route({
     method: 'GET',
     path: '/invoices',
+    cell: 'all',
+    merged: true,
     needs: 'invoices:read',
     summary: 'List invoices',
     description:
@@ -120,6 +124,7 @@ export const invoiceRoutes = [
   route({
     method: 'GET',
     path: '/invoices/{id}',
+    cell: 'id',
     needs: 'invoices:read',
     summary: 'Get an invoice',
     description:
@@ -133,6 +138,7 @@ export const invoiceRoutes = [
   route({
     method: 'POST',
     path: '/invoices',
+    cell: 'customer',
     needs: 'invoices:money',
     summary: 'Write an invoice',
     description:
@@ -160,6 +166,7 @@ export const invoiceRoutes = [
   route({
     method: 'PUT',
     path: '/invoices/{id}',
+    cell: 'id',
     needs: 'invoices:money',
     summary: 'Change a draft',
     description:
@@ -183,6 +190,7 @@ export const invoiceRoutes = [
   route({
     method: 'DELETE',
     path: '/invoices/{id}',
+    cell: 'id',
     needs: 'invoices:money',
     summary: 'Delete a draft',
     description: 'Deletes a draft with its lines, and returns its last values. A finalized invoice is voided instead.',
@@ -195,6 +203,7 @@ export const invoiceRoutes = [
   route({
     method: 'POST',
     path: '/invoices/{id}/lines',
+    cell: 'id',
     needs: 'invoices:money',
     summary: 'Add lines to a draft',
     description: 'Adds lines to a draft. Discount and tax are computed again for all of it.',
@@ -208,6 +217,7 @@ export const invoiceRoutes = [
   route({
     method: 'DELETE',
     path: '/invoices/{id}/lines/{lineId}',
+    cell: 'id',
     needs: 'invoices:money',
     summary: 'Take a line off a draft',
     description: 'Deletes a line of a draft. Discount and tax are computed again for the rest.',
@@ -220,6 +230,7 @@ export const invoiceRoutes = [
   route({
     method: 'POST',
     path: '/invoices/{id}/finalize',
+    cell: 'id',
     needs: 'invoices:money',
     summary: 'Finalize a draft',
     description:
@@ -235,6 +246,8 @@ export const invoiceRoutes = [
   route({
     method: 'POST',
     path: '/invoices/{id}/send',
+    cell: 'id',
+    homeOnly: true,
     needs: 'invoices:money',
     summary: 'Send an invoice',
     description:
@@ -253,6 +266,7 @@ export const invoiceRoutes = [
   route({
     method: 'GET',
     path: '/invoices/{id}/explain',
+    cell: 'id',
     needs: 'invoices:read',
     summary: 'Explain an invoice',
     description:
@@ -267,6 +281,7 @@ export const invoiceRoutes = [
   route({
     method: 'POST',
     path: '/invoices/{id}/void',
+    cell: 'id',
     needs: 'invoices:money',
     summary: 'Void an invoice',
     description:
@@ -287,6 +302,7 @@ export const invoiceRoutes = [
   route({
     method: 'POST',
     path: '/invoices/{id}/mark-uncollectible',
+    cell: 'id',
     needs: 'invoices:money',
     summary: 'Write off an invoice',
     description: 'Marks an open invoice as uncollectible, so that no payment is attempted. Its usage stays billed.',
@@ -299,6 +315,7 @@ export const invoiceRoutes = [
   route({
     method: 'POST',
     path: '/invoices/{id}/record-payment',
+    cell: 'id',
     needs: 'invoices:money',
     summary: 'Record a payment from outside',
     description:
@@ -315,6 +332,8 @@ export const invoiceRoutes = [
   route({
     method: 'POST',
     path: '/invoices/{id}/pay',
+    cell: 'id',
+    homeOnly: true,
     needs: 'invoices:money',
     summary: 'Pay an invoice',
     description:
@@ -347,6 +366,7 @@ export const invoiceRoutes = [
   route({
     method: 'POST',
     path: '/invoices/{id}/credit-notes',
+    cell: 'id',
     needs: 'invoices:money',
     summary: 'Credit an invoice',
     description:

@@ -14,6 +14,7 @@ export const memberRoutes = [
   route({
     method: 'GET',
     path: '/members',
+    cell: 'home',
     needs: 'members:read',
     summary: 'List members',
     description: 'Returns the people of the organization with their roles.',
@@ -28,6 +29,7 @@ export const memberRoutes = [
   route({
     method: 'PUT',
     path: '/members/{userId}',
+    cell: 'home',
     needs: 'members:admin',
     summary: 'Change the role of a member',
     description: 'Takes effect with the next request of that person. An organization keeps an owner.',
@@ -44,6 +46,7 @@ export const memberRoutes = [
   route({
     method: 'DELETE',
     path: '/members/{userId}',
+    cell: 'home',
     needs: 'members:admin',
     summary: 'Remove a member',
     description: 'Ends a membership. An organization keeps an owner.',

@@ -8,6 +8,7 @@ export const organizationRoutes = [
   route({
     method: 'POST',
     path: '/organizations',
+    cell: 'home',
     needs: 'organizations:admin',
     summary: 'Create an organization',
     description:

@@ -28,6 +28,8 @@ export const paymentMethodRoutes = [
   route({
     method: 'GET',
     path: '/payment-methods',
+    cell: 'all',
+    merged: true,
     needs: 'payment-methods:read',
     summary: 'List payment methods',
     description: 'Returns the payment methods of customers, optionally of one customer.',
@@ -40,6 +42,8 @@ export const paymentMethodRoutes = [
   route({
     method: 'POST',
     path: '/payment-methods',
+    cell: 'customer',
+    homeOnly: true,
     needs: 'payment-methods:write',
     summary: 'Attach a payment method',
     description:
@@ -82,6 +86,7 @@ export const paymentMethodRoutes = [
   route({
     method: 'GET',
     path: '/payment-methods/{id}',
+    cell: 'id',
     needs: 'payment-methods:read',
     summary: 'Get a payment method',
     description: 'Returns one payment method with its type and the details of the card or account.',
@@ -94,6 +99,8 @@ export const paymentMethodRoutes = [
   route({
     method: 'PUT',
     path: '/payment-methods/{id}',
+    cell: 'id',
+    homeOnly: true,
     needs: 'payment-methods:write',
     summary: 'Update a payment method',
     description:
@@ -111,6 +118,8 @@ export const paymentMethodRoutes = [
   route({
     method: 'DELETE',
     path: '/payment-methods/{id}',
+    cell: 'id',
+    homeOnly: true,
     needs: 'payment-methods:write',
     summary: 'Delete a payment method',
     description:

@@ -27,6 +27,8 @@ export const paymentRoutes = [
   route({
     method: 'GET',
     path: '/payments',
+    cell: 'all',
+    merged: true,
     needs: 'payments:read',
     summary: 'List payments',
     description:
@@ -48,6 +50,7 @@ export const paymentRoutes = [
   route({
     method: 'GET',
     path: '/payments/{id}',
+    cell: 'id',
     needs: 'payments:read',
     summary: 'Get a payment',
     description: 'Returns one payment with its status and the amount refunded.',
@@ -60,6 +63,8 @@ export const paymentRoutes = [
   route({
     method: 'POST',
     path: '/payments/{id}/refund',
+    cell: 'id',
+    homeOnly: true,
     needs: 'payments:money',
     summary: 'Refund a payment',
     description:

@@ -5,6 +5,7 @@ export const pingRoutes = [
   route({
     method: 'GET',
     path: '/utils/ping',
+    cell: 'home',
     needs: null,
     summary: 'Check the connection and the key',
     description: 'Returns `pong` if the service responds and the API key is valid.',

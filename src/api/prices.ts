@@ -19,6 +19,7 @@ export const priceRoutes = [
   route({
     method: 'POST',
     path: '/prices',
+    cell: 'home',
     needs: 'prices:catalog',
     summary: 'Create a price',
     description:
@@ -41,6 +42,7 @@ export const priceRoutes = [
   route({
     method: 'GET',
     path: '/prices',
+    cell: 'home',
     needs: 'prices:read',
     summary: 'List prices',
     description: 'Returns the prices of products and usage meters, active and inactive ones.',
@@ -65,6 +67,7 @@ export const priceRoutes = [
   route({
     method: 'POST',
     path: '/prices/quote',
+    cell: 'home',
     needs: 'prices:read',
     summary: 'Quote prices',
     description:
@@ -79,6 +82,7 @@ export const priceRoutes = [
   route({
     method: 'GET',
     path: '/prices/{id}',
+    cell: 'home',
     needs: 'prices:read',
     summary: 'Get a price',
     description: 'Returns one price with its amount, currency and interval.',
@@ -91,6 +95,7 @@ export const priceRoutes = [
   route({
     method: 'PUT',
     path: '/prices/{id}',
+    cell: 'home',
     needs: 'prices:catalog',
     summary: 'Update a price',
     description:

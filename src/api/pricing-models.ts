@@ -26,6 +26,7 @@ export const pricingModelRoutes = [
   route({
     method: 'POST',
     path: '/pricing-models',
+    cell: 'home',
     needs: 'pricing-models:catalog',
     summary: 'Create a pricing model',
     description:
@@ -53,6 +54,7 @@ export const pricingModelRoutes = [
   route({
     method: 'GET',
     path: '/pricing-models',
+    cell: 'home',
     needs: 'pricing-models:read',
     summary: 'List pricing models',
     description: 'Returns the pricing models of the environment, without their contents.',
@@ -65,6 +67,7 @@ export const pricingModelRoutes = [
   route({
     method: 'GET',
     path: '/pricing-models/default',
+    cell: 'home',
     needs: 'pricing-models:read',
     summary: 'Get the default pricing model',
     description:
@@ -78,6 +81,7 @@ export const pricingModelRoutes = [
   route({
     method: 'GET',
     path: '/pricing-models/{id}',
+    cell: 'home',
     needs: 'pricing-models:read',
     summary: 'Get a pricing model',
     description: 'Returns a pricing model with its active products, their active prices, and its usage meters.',
@@ -90,6 +94,7 @@ export const pricingModelRoutes = [
   route({
     method: 'POST',
     path: '/pricing-models/setup',
+    cell: 'home',
     needs: 'pricing-models:catalog',
     summary: 'Set up a whole pricing model',
     description:
@@ -120,6 +125,8 @@ export const pricingModelRoutes = [
   route({
     method: 'POST',
     path: '/pricing-models/apply',
+    cell: 'home',
+    homeOnly: true,
     needs: 'pricing-models:catalog',
     summary: 'Create or update a pricing model by its name',
     description:
@@ -150,6 +157,8 @@ export const pricingModelRoutes = [
   route({
     method: 'POST',
     path: '/pricing-models/{id}/apply',
+    cell: 'home',
+    homeOnly: true,
     needs: 'pricing-models:catalog',
     summary: 'Apply many changes of a pricing model',
     description:
@@ -185,6 +194,7 @@ export const pricingModelRoutes = [
   route({
     method: 'GET',
     path: '/pricing-models/{id}/export',
+    cell: 'home',
     needs: 'pricing-models:read',
     summary: 'Export a pricing model',
     description:
@@ -199,6 +209,7 @@ export const pricingModelRoutes = [
   route({
     method: 'POST',
     path: '/pricing-models/{id}/clone',
+    cell: 'home',
     needs: 'pricing-models:catalog',
     summary: 'Clone a pricing model',
     description:
@@ -222,6 +233,7 @@ export const pricingModelRoutes = [
   route({
     method: 'PUT',
     path: '/pricing-models/{id}',
+    cell: 'home',
     needs: 'pricing-models:catalog',
     summary: 'Update a pricing model',
     description:
@@ -252,6 +264,8 @@ export const pricingModelRoutes = [
   route({
     method: 'DELETE',
     path: '/pricing-models/{id}',
+    cell: 'home',
+    homeOnly: true,
     needs: 'pricing-models:catalog',
     summary: 'Delete a pricing model',
     description:

@@ -13,6 +13,7 @@ export const productFeatureRoutes = [
   route({
     method: 'POST',
     path: '/product-features',
+    cell: 'home',
     needs: 'product-features:catalog',
     summary: 'Add a feature to a product',
     description:
@@ -50,6 +51,7 @@ export const productFeatureRoutes = [
   route({
     method: 'GET',
     path: '/product-features',
+    cell: 'home',
     needs: 'product-features:read',
     summary: 'List product features',
     description: 'Returns the links between products and features, expired ones included.',
@@ -62,6 +64,7 @@ export const productFeatureRoutes = [
   route({
     method: 'GET',
     path: '/product-features/{id}',
+    cell: 'home',
     needs: 'product-features:read',
     summary: 'Get a product feature',
     description: 'Returns one link between a product and a feature, active or expired.',
@@ -74,6 +77,7 @@ export const productFeatureRoutes = [
   route({
     method: 'POST',
     path: '/product-features/{id}/expire',
+    cell: 'home',
     needs: 'product-features:catalog',
     summary: 'Remove a feature from a product',
     description:

@@ -21,6 +21,7 @@ export const productRoutes = [
   route({
     method: 'POST',
     path: '/products',
+    cell: 'home',
     needs: 'products:catalog',
     summary: 'Create a product',
     description:
@@ -46,6 +47,7 @@ export const productRoutes = [
   route({
     method: 'GET',
     path: '/products',
+    cell: 'home',
     needs: 'products:read',
     summary: 'List products',
     description: 'Returns the products of the environment, active and inactive ones.',
@@ -66,6 +68,7 @@ export const productRoutes = [
   route({
     method: 'GET',
     path: '/products/{id}',
+    cell: 'home',
     needs: 'products:read',
     summary: 'Get a product',
     description:
@@ -80,6 +83,7 @@ export const productRoutes = [
   route({
     method: 'PUT',
     path: '/products/{id}',
+    cell: 'home',
     needs: 'products:catalog',
     summary: 'Update a product',
     description:
@@ -108,6 +112,8 @@ export const productRoutes = [
   route({
     method: 'DELETE',
     path: '/products/{id}',
+    cell: 'home',
+    homeOnly: true,
     needs: 'products:catalog',
     summary: 'Delete a product',
     description:

@@ -12,6 +12,8 @@ export const purchaseRoutes = [
   route({
     method: 'GET',
     path: '/purchases',
+    cell: 'all',
+    merged: true,
     needs: 'purchases:read',
     summary: 'List purchases',
     description: 'Returns each purchase, whatever its outcome.',
@@ -31,6 +33,8 @@ export const purchaseRoutes = [
   route({
     method: 'POST',
     path: '/purchases',
+    cell: 'customer',
+    homeOnly: true,
     needs: 'purchases:write',
     summary: 'Create a purchase',
     description:
@@ -79,6 +83,7 @@ export const purchaseRoutes = [
   route({
     method: 'GET',
     path: '/purchases/{id}',
+    cell: 'id',
     needs: 'purchases:read',
     summary: 'Get a purchase',
     description: 'Returns one purchase with its status and price.',

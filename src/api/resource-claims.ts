@@ -29,6 +29,7 @@ export const resourceClaimRoutes = [
   route({
     method: 'POST',
     path: '/resource-claims/{subscriptionId}/claim',
+    cell: 'id',
     needs: 'resource-claims:write',
     summary: 'Claim units of a resource',
     description:
@@ -61,6 +62,7 @@ export const resourceClaimRoutes = [
   route({
     method: 'GET',
     path: '/resource-claims/{subscriptionId}/claims',
+    cell: 'id',
     needs: 'resource-claims:read',
     summary: 'List the claims of a subscription',
     description:
@@ -76,6 +78,7 @@ export const resourceClaimRoutes = [
   route({
     method: 'POST',
     path: '/resource-claims/{subscriptionId}/release',
+    cell: 'id',
     needs: 'resource-claims:write',
     summary: 'Release claims of a resource',
     description:
@@ -92,6 +95,7 @@ export const resourceClaimRoutes = [
   route({
     method: 'GET',
     path: '/resource-claims/{subscriptionId}/usage',
+    cell: 'id',
     needs: 'resource-claims:read',
     summary: 'Get the usage of a resource',
     description: 'Returns the capacity, the claims and the free units of one resource of a subscription.',
@@ -105,6 +109,7 @@ export const resourceClaimRoutes = [
   route({
     method: 'GET',
     path: '/resource-claims/{subscriptionId}/usages',
+    cell: 'id',
     needs: 'resource-claims:read',
     summary: 'List the usage of resources',
     description:

@@ -16,6 +16,7 @@ export const resourceRoutes = [
   route({
     method: 'POST',
     path: '/resources',
+    cell: 'home',
     needs: 'resources:catalog',
     summary: 'Create a resource',
     description:
@@ -30,6 +31,7 @@ export const resourceRoutes = [
   route({
     method: 'GET',
     path: '/resources',
+    cell: 'home',
     needs: 'resources:read',
     summary: 'List resources',
     description:
@@ -44,6 +46,7 @@ export const resourceRoutes = [
   route({
     method: 'GET',
     path: '/resources/{id}',
+    cell: 'home',
     needs: 'resources:read',
     summary: 'Get a resource',
     description: 'Returns one resource and whether it is active.',
@@ -56,6 +59,8 @@ export const resourceRoutes = [
   route({
     method: 'PUT',
     path: '/resources/{id}',
+    cell: 'home',
+    homeOnly: true,
     needs: 'resources:catalog',
     summary: 'Update a resource',
     description:

@@ -7,6 +7,8 @@ export const searchRoutes = [
   route({
     method: 'GET',
     path: '/search',
+    cell: 'all',
+    homeOnly: true,
     needs: 'search:read',
     summary: 'Search records',
     description:

@@ -18,6 +18,7 @@ export const settingsRoutes = [
   route({
     method: 'GET',
     path: '/settings',
+    cell: 'home',
     needs: 'settings:read',
     summary: 'Get the settings',
     description: 'Returns how the environment of the key bills. Test mode and live mode have their own settings.',
@@ -29,6 +30,7 @@ export const settingsRoutes = [
   route({
     method: 'PUT',
     path: '/settings',
+    cell: 'home',
     needs: 'settings:admin',
     summary: 'Update the settings',
     description:
@@ -50,6 +52,7 @@ export const settingsRoutes = [
   route({
     method: 'POST',
     path: '/settings/branding/preview',
+    cell: 'home',
     needs: 'settings:admin',
     summary: 'Preview a change of the branding',
     description: 'Returns an invoice and an email of an example as they would look with the change. Nothing is stored.',

@@ -17,6 +17,7 @@ export const signInProviderRoutes = [
   route({
     method: 'GET',
     path: '/sign-in-provider',
+    cell: 'home',
     needs: 'sign-in-provider:read',
     summary: 'Get the sign-in provider',
     description:
@@ -32,6 +33,7 @@ export const signInProviderRoutes = [
   route({
     method: 'PUT',
     path: '/sign-in-provider',
+    cell: 'home',
     needs: 'sign-in-provider:admin',
     summary: 'Set the sign-in provider',
     description:
@@ -49,6 +51,7 @@ export const signInProviderRoutes = [
   route({
     method: 'DELETE',
     path: '/sign-in-provider',
+    cell: 'home',
     needs: 'sign-in-provider:admin',
     summary: 'Remove the sign-in provider',
     description: 'Ends the sessions of people whom the provider has signed in.',

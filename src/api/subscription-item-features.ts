@@ -19,6 +19,7 @@ export const subscriptionItemFeatureRoutes = [
   route({
     method: 'POST',
     path: '/subscription-item-features',
+    cell: 'id',
     needs: 'subscription-item-features:write',
     summary: 'Add a feature to a subscription item',
     description:
@@ -46,6 +47,7 @@ export const subscriptionItemFeatureRoutes = [
   route({
     method: 'GET',
     path: '/subscription-item-features/{id}',
+    cell: 'id',
     needs: 'subscription-item-features:read',
     summary: 'Get a subscription item feature',
     description: 'Returns one feature of a subscription item.',
@@ -58,6 +60,7 @@ export const subscriptionItemFeatureRoutes = [
   route({
     method: 'PUT',
     path: '/subscription-item-features/{id}',
+    cell: 'id',
     needs: 'subscription-item-features:write',
     summary: 'Update a subscription item feature',
     description:
@@ -82,6 +85,7 @@ export const subscriptionItemFeatureRoutes = [
   route({
     method: 'POST',
     path: '/subscription-item-features/{id}/expire',
+    cell: 'id',
     needs: 'subscription-item-features:write',
     summary: 'End a subscription item feature',
     description:

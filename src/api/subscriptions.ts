@@ -128,6 +128,8 @@ export const subscriptionRoutes = [
   route({
     method: 'GET',
     path: '/subscriptions',
+    cell: 'all',
+    merged: true,
     needs: 'subscriptions:read',
     summary: 'List subscriptions',
     description: 'Returns the subscriptions of the environment, optionally those of a customer, price or status.',
@@ -148,6 +150,7 @@ export const subscriptionRoutes = [
   route({
     method: 'GET',
     path: '/subscriptions/{id}',
+    cell: 'id',
     needs: 'subscriptions:read',
     summary: 'Get a subscription',
     description: 'Returns one subscription with its status, billing period and plan.',
@@ -160,6 +163,7 @@ export const subscriptionRoutes = [
   route({
     method: 'GET',
     path: '/subscriptions/{id}/details',
+    cell: 'id',
     needs: 'subscriptions:read',
     summary: 'Get a subscription with its contents',
     description: 'Returns one subscription with its items and their prices, its features and its balances.',
@@ -172,6 +176,7 @@ export const subscriptionRoutes = [
   route({
     method: 'PUT',
     path: '/subscriptions/{id}',
+    cell: 'id',
     needs: 'subscriptions:write',
     summary: 'Update a subscription',
     description:
@@ -212,6 +217,7 @@ export const subscriptionRoutes = [
   route({
     method: 'POST',
     path: '/subscriptions',
+    cell: 'customer',
     needs: 'subscriptions:write',
     summary: 'Create a subscription',
     description:
@@ -259,6 +265,7 @@ export const subscriptionRoutes = [
   route({
     method: 'POST',
     path: '/subscriptions/{id}/cancel',
+    cell: 'id',
     needs: 'cancellations:write',
     summary: 'Cancel a subscription',
     description:
@@ -287,6 +294,7 @@ export const subscriptionRoutes = [
   route({
     method: 'POST',
     path: '/subscriptions/{id}/uncancel',
+    cell: 'id',
     needs: 'cancellations:write',
     summary: 'Undo a scheduled cancellation',
     description:
@@ -304,6 +312,7 @@ export const subscriptionRoutes = [
   route({
     method: 'POST',
     path: '/subscriptions/{id}/adjust',
+    cell: 'id',
     needs: 'subscriptions:write',
     summary: 'Change the plan of a subscription',
     description:
@@ -341,6 +350,7 @@ export const subscriptionRoutes = [
   route({
     method: 'POST',
     path: '/subscriptions/{id}/preview-adjust',
+    cell: 'id',
     needs: 'subscriptions:read',
     summary: 'Preview a change of plan',
     description:
@@ -356,6 +366,7 @@ export const subscriptionRoutes = [
   route({
     method: 'POST',
     path: '/subscriptions/{id}/cancel-scheduled-adjustment',
+    cell: 'id',
     needs: 'subscriptions:write',
     summary: 'Undo a scheduled change of plan',
     description:
@@ -379,6 +390,7 @@ export const subscriptionRoutes = [
   route({
     method: 'POST',
     path: '/subscriptions/{id}/pause',
+    cell: 'id',
     needs: 'subscriptions:write',
     summary: 'Pause a subscription',
     description:
@@ -397,6 +409,7 @@ export const subscriptionRoutes = [
   route({
     method: 'POST',
     path: '/subscriptions/{id}/resume',
+    cell: 'id',
     needs: 'subscriptions:write',
     summary: 'Resume a paused subscription',
     description:
@@ -416,6 +429,7 @@ export const subscriptionRoutes = [
   route({
     method: 'POST',
     path: '/subscriptions/{id}/add-feature',
+    cell: 'id',
     needs: 'subscriptions:write',
     summary: 'Add a feature to a subscription',
     description:
@@ -439,6 +453,7 @@ export const subscriptionRoutes = [
   route({
     method: 'GET',
     path: '/subscriptions/{id}/discounts',
+    cell: 'id',
     needs: 'subscriptions:read',
     summary: 'List the discounts of a subscription',
     description:
@@ -453,6 +468,7 @@ export const subscriptionRoutes = [
   route({
     method: 'POST',
     path: '/subscriptions/{id}/discounts',
+    cell: 'id',
     needs: 'subscriptions:write',
     summary: 'Put a discount on a subscription',
     description:
@@ -480,6 +496,7 @@ export const subscriptionRoutes = [
   route({
     method: 'DELETE',
     path: '/subscriptions/{id}/discounts/{discountId}',
+    cell: 'id',
     needs: 'subscriptions:write',
     summary: 'Take a discount off a subscription',
     description:
@@ -502,6 +519,8 @@ export const subscriptionRoutes = [
   route({
     method: 'POST',
     path: '/subscriptions/{id}/retry-payment',
+    cell: 'id',
+    homeOnly: true,
     needs: 'subscriptions:money',
     summary: 'Retry a failed payment',
     description:

@@ -14,6 +14,7 @@ export const taxRateRoutes = [
   route({
     method: 'POST',
     path: '/tax-rates',
+    cell: 'home',
     needs: 'tax-rates:money',
     summary: 'Create a tax rate',
     description:
@@ -28,6 +29,7 @@ export const taxRateRoutes = [
   route({
     method: 'GET',
     path: '/tax-rates',
+    cell: 'home',
     needs: 'tax-rates:read',
     summary: 'List tax rates',
     description: 'Returns the tax rates of the environment.',
@@ -46,6 +48,7 @@ export const taxRateRoutes = [
   route({
     method: 'GET',
     path: '/tax-rates/{id}',
+    cell: 'home',
     needs: 'tax-rates:read',
     summary: 'Get a tax rate',
     description: 'Returns one tax rate with its place and percentage.',
@@ -58,6 +61,7 @@ export const taxRateRoutes = [
   route({
     method: 'PUT',
     path: '/tax-rates/{id}',
+    cell: 'home',
     needs: 'tax-rates:money',
     summary: 'Update a tax rate',
     description: 'Changes the fields that are sent. Existing invoices keep the rate with which they were created.',
@@ -71,6 +75,8 @@ export const taxRateRoutes = [
   route({
     method: 'DELETE',
     path: '/tax-rates/{id}',
+    cell: 'home',
+    homeOnly: true,
     needs: 'tax-rates:money',
     summary: 'Delete a tax rate',
     description:

@@ -25,6 +25,7 @@ export const testClockRoutes = [
   route({
     method: 'GET',
     path: '/test-clock',
+    cell: 'home',
     needs: 'test-clock:read',
     summary: 'Get the test clock',
     description: 'Returns the time of the environment, and whether it is frozen.',
@@ -36,6 +37,8 @@ export const testClockRoutes = [
   route({
     method: 'PUT',
     path: '/test-clock',
+    cell: 'home',
+    homeOnly: true,
     needs: 'test-clock:admin',
     summary: 'Set the test clock',
     description:

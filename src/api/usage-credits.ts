@@ -15,6 +15,7 @@ export const usageCreditRoutes = [
   route({
     method: 'POST',
     path: '/usage-credits',
+    cell: 'customer',
     needs: 'usage-credits:money',
     summary: 'Grant usage credits',
     description:
@@ -41,6 +42,7 @@ export const usageCreditRoutes = [
   route({
     method: 'POST',
     path: '/usage-credits/{id}/take-back',
+    cell: 'id',
     needs: 'usage-credits:money',
     summary: 'Take back usage credits',
     description:
@@ -65,6 +67,7 @@ export const usageCreditRoutes = [
   route({
     method: 'GET',
     path: '/usage-credits/{id}',
+    cell: 'id',
     needs: 'usage-credits:read',
     summary: 'Get a usage credit',
     description: 'Returns one grant of usage credits and what is left of it.',
@@ -77,6 +80,8 @@ export const usageCreditRoutes = [
   route({
     method: 'GET',
     path: '/usage-credits',
+    cell: 'all',
+    merged: true,
     needs: 'usage-credits:read',
     summary: 'List usage credits',
     description: 'Returns the usage credits of the environment, optionally of one subscription, usage meter or source.',

@@ -57,6 +57,7 @@ export const usageEventRoutes = [
   batchedRoute({
     method: 'POST',
     path: '/usage-events',
+    cell: 'customer',
     needs: 'usage-events:write',
     summary: 'Record a usage event',
     description:
@@ -74,6 +75,7 @@ export const usageEventRoutes = [
   batchedRoute({
     method: 'POST',
     path: '/usage-events/bulk',
+    cell: 'customer',
     needs: 'usage-events:write',
     summary: 'Record usage events in bulk',
     description:
@@ -94,6 +96,7 @@ export const usageEventRoutes = [
   batchedRoute({
     method: 'POST',
     path: '/usage-events/consume',
+    cell: 'customer',
     needs: 'usage-events:write',
     summary: 'Consume units of a balance',
     description:
@@ -124,6 +127,8 @@ export const usageEventRoutes = [
   route({
     method: 'GET',
     path: '/usage-events/tail',
+    cell: 'all',
+    homeOnly: true,
     needs: 'usage-events:read',
     summary: 'Follow usage events',
     description:
@@ -155,6 +160,7 @@ export const usageEventRoutes = [
   route({
     method: 'GET',
     path: '/usage-events/{id}',
+    cell: 'id',
     needs: 'usage-events:read',
     summary: 'Get a usage event',
     description: 'Returns one usage event with its amount, properties and billing period.',
@@ -167,6 +173,7 @@ export const usageEventRoutes = [
   route({
     method: 'GET',
     path: '/usage-events/{id}/ledger-entry',
+    cell: 'id',
     needs: 'usage-events:read',
     summary: 'Get the ledger entry of a usage event',
     description:
@@ -181,6 +188,8 @@ export const usageEventRoutes = [
   route({
     method: 'GET',
     path: '/usage-events',
+    cell: 'all',
+    merged: true,
     needs: 'usage-events:read',
     summary: 'List usage events',
     description:

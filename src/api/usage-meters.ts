@@ -19,6 +19,7 @@ export const usageMeterRoutes = [
   route({
     method: 'POST',
     path: '/usage-meters',
+    cell: 'home',
     needs: 'usage-meters:catalog',
     summary: 'Create a usage meter',
     description:
@@ -33,6 +34,7 @@ export const usageMeterRoutes = [
   route({
     method: 'GET',
     path: '/usage-meters',
+    cell: 'home',
     needs: 'usage-meters:read',
     summary: 'List usage meters',
     description: 'Returns the usage meters of the environment.',
@@ -52,6 +54,7 @@ export const usageMeterRoutes = [
   route({
     method: 'GET',
     path: '/usage-meters/{id}',
+    cell: 'home',
     needs: 'usage-meters:read',
     summary: 'Get a usage meter',
     description: 'Returns one usage meter with its slug and its way of counting.',
@@ -64,6 +67,8 @@ export const usageMeterRoutes = [
   route({
     method: 'PUT',
     path: '/usage-meters/{id}',
+    cell: 'home',
+    homeOnly: true,
     needs: 'usage-meters:catalog',
     summary: 'Update a usage meter',
     description:
@@ -81,6 +86,8 @@ export const usageMeterRoutes = [
   route({
     method: 'GET',
     path: '/usage-meters/{id}/summary',
+    cell: 'all',
+    homeOnly: true,
     needs: 'usage-meters:read',
     summary: 'Summarize the usage of a meter',
     description:

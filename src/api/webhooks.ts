@@ -41,6 +41,7 @@ export const webhookRoutes = [
   route({
     method: 'POST',
     path: '/webhooks',
+    cell: 'home',
     needs: 'webhooks:admin',
     summary: 'Create a webhook',
     description:
@@ -57,6 +58,7 @@ export const webhookRoutes = [
   route({
     method: 'PUT',
     path: '/webhooks/{id}',
+    cell: 'home',
     needs: 'webhooks:admin',
     summary: 'Update a webhook',
     description:
@@ -74,6 +76,7 @@ export const webhookRoutes = [
   route({
     method: 'GET',
     path: '/webhooks/{id}',
+    cell: 'home',
     needs: 'webhooks:read',
     summary: 'Get a webhook',
     description: 'Returns one webhook, without its secret.',
@@ -86,6 +89,7 @@ export const webhookRoutes = [
   route({
     method: 'GET',
     path: '/webhooks',
+    cell: 'home',
     needs: 'webhooks:read',
     summary: 'List webhooks',
     description: 'Returns the webhooks of the environment, without their secrets.',
@@ -98,6 +102,7 @@ export const webhookRoutes = [
   route({
     method: 'DELETE',
     path: '/webhooks/{id}',
+    cell: 'home',
     needs: 'webhooks:admin',
     summary: 'Delete a webhook',
     description:
@@ -111,6 +116,7 @@ export const webhookRoutes = [
   route({
     method: 'POST',
     path: '/webhooks/{id}/rotate-secret',
+    cell: 'home',
     needs: 'webhooks:admin',
     summary: 'Rotate the secret of a webhook',
     description:
@@ -126,6 +132,8 @@ export const webhookRoutes = [
   route({
     method: 'GET',
     path: '/webhooks/{id}/deliveries',
+    cell: 'all',
+    homeOnly: true,
     needs: 'deliveries:read',
     summary: 'List the deliveries of a webhook',
     description:
@@ -147,6 +155,8 @@ export const webhookRoutes = [
   route({
     method: 'POST',
     path: '/webhooks/{id}/test',
+    cell: 'all',
+    homeOnly: true,
     needs: 'webhooks:admin',
     summary: 'Send a sample message',
     description:
@@ -162,6 +172,8 @@ export const webhookRoutes = [
   route({
     method: 'POST',
     path: '/webhooks/{id}/replay',
+    cell: 'all',
+    homeOnly: true,
     needs: 'deliveries:write',
     summary: 'Replay events',
     description:

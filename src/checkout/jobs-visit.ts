@@ -1,5 +1,6 @@
 import { type PortalPass, readPortalKey } from '../customers/portal-link.ts';
 import { findCustomer } from '../customers/store.ts';
+import { refuseOtherCell } from '../database/cells.ts';
 import { runInEnvironment } from '../database/work.ts';
 import type { Cookie, Page, PageAnswer, PageContext, PageRequest } from '../http/page.ts';
 import { encryptionOf } from '../jobs/encryption.ts';
@@ -32,6 +33,7 @@ export function beginVisit(context: PageContext, { query }: PageRequest): PageAn
   if (key === undefined) return null;
   const pass = readPortalKey(encryptionOf(context.services), key, Date.now());
   if (pass === null) throw new Problem('portalClosed');
+  refuseOtherCell(context.services, pass.customerId);
   return { goTo: cookiePath, cookies: [cookieOf(key, Math.ceil((pass.expiresAt - Date.now()) / 1000))] };
 }
 
@@ -48,6 +50,7 @@ function visitOf(context: PageContext, request: PageRequest, isForm: boolean): V
   const key = request.cookies[cookieName] ?? '';
   const pass = readPortalKey(encryption, key, Date.now());
   if (pass === null) throw new Problem('portalClosed');
+  refuseOtherCell(context.services, pass.customerId);
   if (isForm && !encryption.isMac(key, formContext, request.form.formToken ?? '')) throw new Problem('portalClosed');
   context.admit('link', `${pass.customerId} ${pass.expiresAt}`);
   context.admit('visitor', pass.customerId);

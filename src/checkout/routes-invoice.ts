@@ -1,6 +1,7 @@
 import { payInvoice, reportPaid } from '../billing/collect-by-hand.ts';
 import { type InvoicePass, readInvoiceKey } from '../customers/portal-link.ts';
 import { findCustomer } from '../customers/store.ts';
+import { refuseOtherCell } from '../database/cells.ts';
 import { runInEnvironment, type Work } from '../database/work.ts';
 import { documentPdf } from '../documents/actions.ts';
 import type { Page, PageAnswer, PageContext, PageRequest } from '../http/page.ts';
@@ -38,6 +39,7 @@ function open(context: PageContext, request: PageRequest): Opened {
   const { key = '' } = request.query;
   const pass = readInvoiceKey(encryptionOf(context.services), id, key);
   if (pass === null) throw new Problem('linkInvalid');
+  refuseOtherCell(context.services, id);
   context.admit('link', id);
   return { context, request, pass, path: `/pay/${id}`, key };
 }

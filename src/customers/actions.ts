@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
-import { createHash, randomInt } from 'node:crypto';
+import { randomInt } from 'node:crypto';
 import { newId } from '../database/new-id.ts';
 import type { Work } from '../database/work.ts';
-import { slotOfNumber } from '../kernel/id.ts';
+import { numberOfSlot, slotOf, slots } from '../kernel/id.ts';
 import { type PageRequest, page } from '../kernel/pagination.ts';
 import { Problem } from '../kernel/problem.ts';
 import { readSettings } from '../organizations/store-settings.ts';
+import { slotOfCustomer } from './actions-slots.ts';
 import { readBillingTerms } from './billing-terms.ts';
 import {
   type BillingDetails,
@@ -96,11 +97,7 @@ export async function insertOrFindCustomer(
 ): Promise<{ customer: CustomerRow; isNew: boolean }> {
   const customer = newCustomer(work, pricingModelId, given);
   for (let tried = 0; tried < maxBases; tried++) {
-    const invoiceNumberBase = randomInt(16 ** baseDigits)
-      .toString(16)
-      .toUpperCase()
-      .padStart(baseDigits, '0');
-    const row = { ...customer, invoiceNumberBase };
+    const row = { ...customer, invoiceNumberBase: newNumberBase(customer.id) };
     if (await store.insertCustomer(work, row)) {
       await publishCustomer(work, 'customer.created', row);
       return { customer: row, isNew: true };
@@ -112,15 +109,16 @@ export async function insertOrFindCustomer(
   assert.fail('no free base for invoice numbers');
 }
 
-/** With all its records, a customer is in the cell to which its slot leads. */
-function slotOfCustomer({ environmentId }: Work, externalId: string): string {
-  return slotOfNumber(createHash('sha256').update(`${environmentId}\n${externalId}`).digest().readUInt32BE());
+/** A base that no customer of another slot gets, so that no other cell has it. */
+function newNumberBase(customerId: string): string {
+  const place = randomInt(Math.floor(16 ** baseDigits / slots));
+  return (place * slots + numberOfSlot(slotOf(customerId))).toString(16).toUpperCase().padStart(baseDigits, '0');
 }
 
 /** A customer that is not stored yet, and has no base for its invoice numbers. */
 export function newCustomer(work: Work, pricingModelId: string, given: NewCustomer): CustomerRow {
   return {
-    id: newId('customer', slotOfCustomer(work, given.externalId)),
+    id: newId('customer', slotOfCustomer(work.environmentId, given.externalId)),
     createdAt: work.now,
     updatedAt: work.now,
     pricingModelId,

@@ -168,12 +168,15 @@ export interface Cell {
   id: Generated<boolean>;
   installation: Generated<string>;
   isHome: Generated<boolean>;
+  number: Generated<number>;
+  slotsVersion: Generated<number>;
 }
 
 export interface Cells {
   address: string | null;
   createdAt: number;
   name: string;
+  number: Generated<number>;
 }
 
 export interface CheckAccountSums {
@@ -1252,6 +1255,15 @@ export interface Resources {
   updatedAt: number;
 }
 
+export interface Slots {
+  cell: string;
+  code: string;
+}
+
+export interface SlotsHere {
+  code: string;
+}
+
 export interface SpendCounters {
   byPrice: Generated<Json>;
   checkedLimit: Generated<bigint>;
@@ -1852,6 +1864,8 @@ export interface DB {
   refunds: Refunds;
   resourceClaims: ResourceClaims;
   resources: Resources;
+  slots: Slots;
+  slotsHere: SlotsHere;
   spendCounters: SpendCounters;
   spendLimits: SpendLimits;
   subscriptionAdjustments: SubscriptionAdjustments;

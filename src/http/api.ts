@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { hashApiKey, keyHashOf } from '../database/api-key.ts';
+import { type Cells, slotIsClosed, slotIsElsewhere } from '../database/cells.ts';
 import type { ReadReplica } from '../database/read-replica.ts';
 import { refreshStatistics } from '../database/statistics.ts';
 import { type Effect, type KeyEntry, runInEnvironment, type SessionEntry, type Work } from '../database/work.ts';
@@ -22,6 +23,7 @@ import {
   readBody,
   readBodyInTurns,
 } from './body.ts';
+import { cellsOfRequest, type EnvironmentOf, environmentReader, mergePages, requestCopies } from './cells.ts';
 import { addressAsked, isFromOurPages } from './connections.ts';
 import {
   beginIdempotent,
@@ -49,6 +51,8 @@ export interface ApiContext extends JobContext {
   readonly publicUrl?: string | null;
   /** A copy of the database for reads that may be a moment old. */
   readonly replica?: ReadReplica | null;
+  /** The cells of the customers; when absent, all are in `database`. */
+  readonly cells?: Cells | undefined;
   /** The ones who are signed in; when absent, only keys are accepted. */
   readonly sessions?: Sessions | null;
 }
@@ -62,6 +66,30 @@ interface Sessions {
 /** State that the routes of one server share. */
 interface Serving extends ApiContext {
   readonly batcher: RequestBatcher;
+  readonly environmentOf: EnvironmentOf;
+  /** The same in another cell, whose database has versions of its own for what a batcher caches. */
+  readonly inCell: (cell: string) => Promise<Serving>;
+}
+
+/** The state for the requests of the home cell, and of each other cell once one has asked. */
+function servingOf(options: ApiContext, onError: (error: unknown) => void): Serving {
+  const others = new Map<string, Serving>();
+  const home: Serving = {
+    ...options,
+    batcher: createRequestBatcher(options, onError),
+    environmentOf: environmentReader(options.database),
+    async inCell(cell) {
+      const database = await options.cells?.open(cell);
+      if (database === undefined) throw new Problem('serviceUnavailable');
+      const known = others.get(cell);
+      if (known?.database === database) return known;
+      const context = { ...home, database, replica: null };
+      const serving = { ...context, batcher: createRequestBatcher(context, onError) };
+      others.set(cell, serving);
+      return serving;
+    },
+  };
+  return home;
 }
 
 /** The path prefix of all API routes. */
@@ -69,8 +97,7 @@ export const apiPrefix = '/api/v1';
 
 /** Adds every route to the server. */
 export function registerApi(server: FastifyInstance, options: ApiContext): void {
-  const batcher = createRequestBatcher(options, (error) => server.log.error({ err: error }, 'an effect failed'));
-  const context: Serving = { ...options, batcher };
+  const context = servingOf(options, (error) => server.log.error({ err: error }, 'an effect failed'));
   const { rateLimit } = options;
   if (rateLimit) server.decorateRequest('caller', null);
   for (const route of context.routes) {
@@ -165,6 +192,80 @@ async function answer(context: Serving, route: Route, request: FastifyRequest, r
       ? await readBodyInTurns(route, body, hasIdempotencyKey(request))
       : readBody(route, body);
   const requested = readRequest(route, request, read);
+  const { cells } = context;
+  const received = { route, request, reply, requested, entry };
+  if (cells === undefined || requested.asked instanceof Problem || cells.others()?.length === 0)
+    return answerIn(context, received);
+  try {
+    return await answerInCells(context, cells, received);
+  } catch (error) {
+    const { code } = error as { code?: unknown };
+    if (code !== slotIsElsewhere && code !== slotIsClosed) throw error;
+    // The slot may have been given away a moment ago.
+    await cells.refresh();
+    return answerInCells(context, cells, received);
+  }
+}
+
+interface Received {
+  readonly route: Route;
+  readonly request: FastifyRequest;
+  readonly reply: FastifyReply;
+  readonly requested: Requested;
+  readonly entry: CallerEntry;
+}
+
+/** Answers in the cell of the request, or with the lists of all. */
+async function answerInCells(home: Serving, cells: Cells, received: Received): Promise<Payload> {
+  const { route, request, reply, requested, entry } = received;
+  const { asked } = requested;
+  if (asked instanceof Problem) throw asked;
+  const found = await cellsOfRequest(cells, route, asked.input, () => home.environmentOf(entry));
+  const [cell = null] = found;
+  if (found.length === 1 && cell === null) return answerIn(home, received);
+  if ('sessionToken' in entry && route.method !== 'GET') throw new Problem('notOverCells');
+  if (found.length === 1 && cell !== null) {
+    const entered = { ...received, entry: await entryOfCell(home, entry) };
+    const answered = answerIn(await home.inCell(cell), entered);
+    return answered.catch(async (error: unknown) => {
+      const isUnknown = error instanceof Problem && error.problem === 'unauthorized';
+      // A key that home knows may not have reached the cell.
+      throw isUnknown && (await runInEnvironment(home.database, entry, async () => true))
+        ? new Problem('cellNotReady')
+        : error;
+    });
+  }
+  const publicUrl = home.publicUrl ?? addressAsked(request);
+  const pageIn = async (serving: Serving, caller: EntryOfCell) => {
+    const act = (work: Work) => route.handle(work, admitted(requested, work, reply).input as never, serving);
+    const outcome = await runInEnvironment(serving.database, caller, act, { publicUrl });
+    if (outcome === null) throw new Problem(serving === home ? 'unauthorized' : 'cellNotReady');
+    return outcome.answer;
+  };
+  const pages = [await pageIn(home, entry)];
+  const caller = await entryOfCell(home, entry);
+  const others = found.filter((name) => name !== null);
+  pages.push(...(await Promise.all(others.map(async (name) => pageIn(await home.inCell(name), caller)))));
+  if ('apiKeyHash' in entry) home.keyUse.note(entry.apiKeyHash);
+  const answer = mergePages(pages as never, asked.input.query ?? {});
+  return jsonPayload(route, request, reply, await (route.text ?? jsonInTurns)(answer));
+}
+
+/** A caller as another cell knows it: keys are copied to it, and sessions are not. */
+type EntryOfCell = CallerEntry | { readonly environmentId: number };
+
+async function entryOfCell(home: Serving, entry: CallerEntry): Promise<EntryOfCell> {
+  if ('apiKeyHash' in entry) return entry;
+  const permitted = await runInEnvironment(home.database, entry, async (work) => work.environmentId);
+  if (permitted === null) throw new Problem('unauthorized');
+  return { environmentId: permitted.answer };
+}
+
+/** Answers in one cell. */
+async function answerIn(
+  context: Serving,
+  { route, request, reply, requested, entry }: Omit<Received, 'entry'> & { readonly entry: EntryOfCell },
+): Promise<Payload> {
   const { asked } = requested;
   const batchable = isBatchable(requested) ? (route.batched?.request(requested.asked.input as never) ?? null) : null;
   if (route.batched && batchable !== null && 'apiKeyHash' in entry) {
@@ -211,7 +312,7 @@ async function answer(context: Serving, route: Route, request: FastifyRequest, r
 
 /** A read, as it is done in a transaction. */
 interface Reading<Answer> {
-  readonly entry: CallerEntry;
+  readonly entry: EntryOfCell;
   readonly act: (work: Work) => Promise<Answer>;
   readonly publicUrl: string;
 }
@@ -375,7 +476,7 @@ interface Performed {
 }
 
 async function perform(
-  context: JobContext,
+  context: ApiContext,
   work: Work,
   { route, input, idempotency: asked }: Asked,
 ): Promise<Performed | Problem> {
@@ -395,6 +496,8 @@ async function perform(
   const result = await route.handle(work, input as never, context);
   // Nothing is stored for the key: a repeat may try again.
   if (result instanceof Problem) return result;
+  const mayBeCopied = route.cell === 'home' && route.method !== 'GET' && context.cells !== undefined;
+  if (mayBeCopied && context.cells.others()?.length !== 0) requestCopies(work);
   const text = await (route.text ?? jsonInTurns)(result);
   if (idempotency) await storeAnswer(work, idempotency, encryption ? encryption.seal(text, sealedFor) : text);
   return { replayed: false, answer: result, text };
@@ -404,14 +507,14 @@ async function perform(
 async function finish(
   context: ApiContext & { readonly publicUrl: string },
   requested: Asked,
-  caller: CallerEntry,
+  caller: EntryOfCell,
   performed: Performed,
   effects: readonly Effect[],
 ): Promise<string> {
   const { idempotency, route } = requested;
   if (effects.length === 0) return performed.text;
   // A request that was permitted is finished, whatever its key may do now.
-  const entry: CallerEntry = { ...caller, sufficient: null };
+  const entry = { ...caller, sufficient: null };
   await runEffects(context, effects);
   try {
     const readAgain = async (work: Work) => {
@@ -420,7 +523,8 @@ async function finish(
       const answer = await route.afterEffects?.(work, performed.answer ?? JSON.parse(performed.text), context);
       if (answer instanceof Problem) return answer;
       const text = route.afterEffects ? await jsonInTurns(answer) : performed.text;
-      if (idempotency) await renewAnswer(work, idempotency, text);
+      // A sealed answer stays as it is, with its effects: a repeat runs them again.
+      if (idempotency && !route.sealedWith) await renewAnswer(work, idempotency, text);
       return text;
     };
     const outcome = await runInEnvironment(context.database, entry, readAgain, { publicUrl: context.publicUrl });

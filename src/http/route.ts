@@ -37,6 +37,12 @@ interface LongList {
   readonly atMost: number;
 }
 
+/**
+ * The cell that answers a request. With `customer` and `id` it is that of the customers or the record in the request. With `home` it
+ * is the home cell, which has organizations and catalogs. With `all` it is every cell.
+ */
+type CellOfRoute = 'customer' | 'id' | 'home' | 'all';
+
 /** An operation of the API as a value: the server, openapi.json and the contract test use the same list. */
 interface RouteDefinition<
   Params extends z.ZodType | undefined,
@@ -47,6 +53,11 @@ interface RouteDefinition<
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   /** The path below /api/v1, with parameters in braces. */
   readonly path: `/${string}`;
+  readonly cell: CellOfRoute;
+  /** Not possible over cells yet: refused for customers of other cells, or while other cells have any. */
+  readonly homeOnly?: boolean;
+  /** Whether the lists of all cells are merged by id. */
+  readonly merged?: boolean;
   /** The permission that a caller must have. Null: every valid key may ask. */
   readonly needs: GroupPermission | null;
   readonly summary: string;
@@ -105,6 +116,9 @@ interface Batched {
 export interface Route {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   readonly path: `/${string}`;
+  readonly cell: CellOfRoute;
+  readonly homeOnly?: boolean;
+  readonly merged?: boolean;
   readonly needs: GroupPermission | null;
   readonly summary: string;
   readonly description: string;

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { maxHeaderSize, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
+import { slotIsClosed, slotIsElsewhere } from '../database/cells.ts';
 import { canStore } from '../database/database.ts';
 import { constraintOf, problemOfOutage } from '../database/database-problem.ts';
 import type { PageShare } from '../database/page-share.ts';
@@ -208,6 +209,10 @@ export function problemOf(error: unknown, bodyLimit: number = ordinaryLimits.byt
     case '40001':
     case '40P01':
       return new Problem('serviceUnavailable');
+    case slotIsElsewhere:
+      return new Problem('notOverCells');
+    case slotIsClosed:
+      return new Problem('cellNotReady');
     case '42501':
       return new Problem('outsidePinnedPricingModel');
     default:

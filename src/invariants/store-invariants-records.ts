@@ -421,6 +421,15 @@ export const recordInvariants: readonly Invariant[] = [
        where p.active and p.where is not null and conditions_tie(p.where, other.where)`,
   },
   {
+    name: 'customersAreInTheirCell',
+    sentence: 'A customer is in the cell that has its slot.',
+    query: sql`
+      select c.environment_id, 'customers' as record, c.id
+        from customers c, cell
+       where case when cell.is_home then exists (select from slots s where s.code = right(c.id, 2))
+               else not exists (select from slots_here s where s.code = right(c.id, 2)) end`,
+  },
+  {
     name: 'guardsAreInForce',
     sentence: 'The triggers and row-level security that protect the data exist and are enabled.',
     query: sql`
@@ -435,7 +444,8 @@ export const recordInvariants: readonly Invariant[] = [
                      ('payments', 'payments_end_for_good'), ('payments', 'payments_refunds_only_grow'),
                      ('refunds', 'refunds_end_for_good'), ('purchases', 'purchases_end_for_good'),
                      ('checkout_sessions', 'checkout_sessions_end_for_good'), ('usage_holds', 'usage_holds_end_for_good'),
-                     ('resource_claims', 'resource_claims_end_for_good'), ('webhooks', 'webhooks_wanted_since'))
+                     ('resource_claims', 'resource_claims_end_for_good'), ('webhooks', 'webhooks_wanted_since'),
+                     ('customers', 'customers_in_slots'))
              as wanted (record, name)
        where not exists (select from pg_trigger t where t.tgname = wanted.name and t.tgrelid = to_regclass(wanted.record))
       union all

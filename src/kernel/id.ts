@@ -128,11 +128,16 @@ export function formatId(kind: IdKind, timeMs: number, random: number, counter: 
 export const homeSlot = '00';
 
 /** The number of slots besides that of home. */
-const slots = 62 ** slotLength - 1;
+export const slots = 62 ** slotLength - 1;
 
 /** The slot to which any whole number leads. */
 export function slotOfNumber(number: number): string {
   return base62(1 + (number % slots), slotLength);
+}
+
+/** The number of a slot, from 0 on. */
+export function numberOfSlot(slot: string): number {
+  return digits.indexOf(slot.charAt(0)) * 62 + digits.indexOf(slot.charAt(1)) - 1;
 }
 
 /** The slot of a record, by its id. */

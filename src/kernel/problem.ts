@@ -11,6 +11,7 @@ export const statusOfCode = {
   UNSUPPORTED_MEDIA_TYPE: 415,
   TOO_MANY_REQUESTS: 429,
   HEADERS_TOO_LARGE: 431,
+  NOT_IMPLEMENTED: 501,
   SERVICE_UNAVAILABLE: 503,
 } as const;
 type ProblemCode = keyof typeof statusOfCode;
@@ -68,10 +69,7 @@ export const registry = {
     'TOO_MANY_REQUESTS',
     'Too many pages of this {of} were requested: the limit is {limit} per second. Try again shortly.',
   ],
-  tooManyStreams: [
-    'TOO_MANY_REQUESTS',
-    'The {of} has {limit} open streams, which is the most. Close one of them first.',
-  ],
+  tooManyStreams: ['TOO_MANY_REQUESTS', 'The {of} has {limit} open streams, the most. Close one of them first.'],
   overloaded: ['SERVICE_UNAVAILABLE', 'The service is at capacity and did not process the request. Try again shortly.'],
   databaseTookTooLong: [
     'SERVICE_UNAVAILABLE',
@@ -89,6 +87,9 @@ export const registry = {
     'SERVICE_UNAVAILABLE',
     'The database is out of memory or its disk is failing. Nothing was stored. Try again later.',
   ],
+
+  notOverCells: ['NOT_IMPLEMENTED', 'Not possible yet with customers in several cells. Nothing was changed.'],
+  cellNotReady: ['SERVICE_UNAVAILABLE', 'The cell is not ready yet. Nothing was changed. Try again shortly.'],
 
   // Pages
   tooManyAttempts: [

@@ -60,13 +60,86 @@ export async function insertCell(worker: Database, { name, address }: Cell, now:
   return (await listCells(worker)).some((cell) => cell.name === name && cell.address === address);
 }
 
-/** Stores the address of a cell that has moved. */
-export async function changeAddress(worker: Database, { name, address }: Cell): Promise<void> {
-  await sql`update cells set address = ${address} where name = ${name}`.execute(worker);
+/** Stores the address of a cell that has moved. Processes read it with the slots. */
+export async function changeAddress(owner: Database, { name, address }: Cell): Promise<void> {
+  await sql`
+    with moved as (update cells set address = ${address} where name = ${name})
+    update cell set slots_version = slots_version + 1`.execute(owner);
 }
 
 /** The cells besides the home cell, in the order of their names. */
 export async function listCells(worker: Database): Promise<Cell[]> {
   const { rows } = await sql<Cell>`select name, address from cells order by name`.execute(worker);
   return rows;
+}
+
+/** The cells besides home that have slots, and the cell of each slot that is not at home. */
+export interface Slots {
+  readonly version: number;
+  readonly cells: readonly Cell[];
+  readonly cellOf: ReadonlyMap<string, string>;
+}
+
+/** The slots, read at home. Null: those of `known` are the present ones. */
+export async function readSlots(worker: Database, known: number): Promise<Slots | null> {
+  const { rows } = await sql<{ version: number }>`select slots_version as version from cell`.execute(worker);
+  const version = rows[0]?.version ?? 0;
+  if (version === known) return null;
+  const { rows: slots } = await sql<{ code: string } & Cell>`
+    select s.code, c.name, c.address from slots s join cells c on c.name = s.cell order by c.name`.execute(worker);
+  const cells = new Map(slots.map(({ name, address }) => [name, { name, address }]));
+  return { version, cells: [...cells.values()], cellOf: new Map(slots.map(({ code, name }) => [code, name])) };
+}
+
+/** Gives a cell slots of home until it has so many. Returns how many it lacks, because the others have customers. */
+export async function giveSlots(worker: Database, cell: string, wanted: number): Promise<number> {
+  const { rows } = await sql<{ lacking: number }>`select give_slots(${cell}, ${wanted}) as lacking`.execute(worker);
+  return rows[0]?.lacking ?? 0;
+}
+
+/** How many slots each cell besides home has. */
+export async function countSlots(worker: Database): Promise<ReadonlyMap<string, number>> {
+  const { rows } = await sql<{ cell: string; count: number }>`
+    select cell, count(*) as count from slots group by cell`.execute(worker);
+  return new Map(rows.map(({ cell, count }) => [cell, count]));
+}
+
+/** Lets a cell have the customers of the slots that it has at home. */
+export async function openSlots(worker: Database, there: Database, cell: string): Promise<void> {
+  const { rows } = await sql<{ codes: string[] }>`
+    select coalesce(array_agg(code), '{}') as codes from slots where cell = ${cell}`.execute(worker);
+  await sql`insert into slots_here (code) select unnest(${rows[0]?.codes ?? []}::text[]) on conflict do nothing`.execute(
+    there,
+  );
+}
+
+/** Gives a cell its number, which no other has. */
+export async function numberCell(worker: Database, there: Database, cell: string): Promise<void> {
+  const { rows } = await sql<{ number: number }>`select number from cells where name = ${cell}`.execute(worker);
+  await sql`update cell set number = ${rows[0]?.number} where not is_home`.execute(there);
+}
+
+/** Makes the copy of an organization's catalog in a cell equal to that of home. A repeat changes nothing. */
+export async function copyCatalog(worker: Database, there: Database, organizationId: string): Promise<void> {
+  await there.transaction().execute(async (db) => {
+    await sql`select pg_advisory_xact_lock(hashtextextended(current_schema() || ' catalog ' || ${organizationId}, 0)),
+      set_config('tollkeeper.action', 'copy_catalog', true)`.execute(db);
+    const { rows } = await sql<{ catalog: string }>`select read_catalog(${organizationId})::text as catalog`.execute(
+      worker,
+    );
+    await sql`select write_catalog(${organizationId}, ${rows[0]?.catalog}::jsonb)`.execute(db);
+  });
+}
+
+/** The organization, and those that it has made. Null: all. */
+export async function listOrganizationsToCopy(worker: Database, environmentId: number | null): Promise<string[]> {
+  const { rows } = await sql<{ id: string }>`
+    select o.id from organizations o
+     where ${environmentId}::bigint is null
+        or o.id = (select organization_id from environments where id = ${environmentId})
+        or o.made_by_environment_id in (
+             select e.id from environments e join environments own on own.organization_id = e.organization_id
+              where own.id = ${environmentId})
+     order by o.id`.execute(worker);
+  return rows.map(({ id }) => id);
 }

@@ -308,6 +308,7 @@ test('when as much waits as may wait, who comes is answered 429 and when to come
   };
   const route = batchedRoute({
     method: 'POST',
+    cell: 'customer',
     path: '/numbers',
     needs: null,
     summary: 'Answer a number',

@@ -520,4 +520,9 @@ export const toldCorruptions: readonly Corruption[] = [
     statements: ['update events set occurred_at = occurred_at + 1'],
     breaks: ['eventsSayWhatTheyAre'],
   },
+  {
+    fault: 'a cell has customers of slots that it does not have',
+    statements: ['update cell set is_home = false'],
+    breaks: ['customersAreInTheirCell'],
+  },
 ];

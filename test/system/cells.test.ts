@@ -82,13 +82,13 @@ async function shapeOf(client: pg.Client, schema: string) {
 }
 
 test('a cell is added by two commands at once and by a repeat, in the database of the home cell or in another', async () => {
-  assert.deepEqual(await listed(), [{ name: 'home', address: null, isHome: true }]);
+  assert.deepEqual(await listed(), [{ name: 'home', address: null, isHome: true, slots: 3843 }]);
   await printed(() => Promise.all([add('cell_a'), add('cell_a'), add('cell_b', elsewhere)]));
   await printed(() => add('cell_a'));
   assert.deepEqual(await listed(), [
-    { name: 'home', address: null, isHome: true },
-    { name: 'cell_a', address: null, isHome: false },
-    { name: 'cell_b', address: elsewhere, isHome: false },
+    { name: 'home', address: null, isHome: true, slots: 3843 },
+    { name: 'cell_a', address: null, isHome: false, slots: 0 },
+    { name: 'cell_b', address: elsewhere, isHome: false, slots: 0 },
   ]);
   const other = new pg.Client({ connectionString: addressOf('', 'elsewhere') });
   await other.connect();
@@ -266,6 +266,7 @@ test('a running service sends the messages of an added cell, does its due work a
   assert.deepEqual(endpoint.received, []);
   await admin.query(`
     update cell_l.cell set is_home = false, installation = (select installation from home.cell);
+    insert into cell_l.slots_here select distinct right(id, 2) from cell_l.customers;
     insert into home.cells (name, created_at) values ('cell_l', 0)`);
   await until('the message is sent', () => endpoint.received.length > 0);
 

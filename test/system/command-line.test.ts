@@ -292,6 +292,7 @@ test('every command explains itself', async () => {
     'check-config',
     'cells add',
     'cells list',
+    'cells assign',
   ];
   await Promise.all(
     commands.map(async (command) => {

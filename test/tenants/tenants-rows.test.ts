@@ -46,6 +46,9 @@ const ofNobody: Readonly<Record<string, string>> = {
   kysely_migration_lock: 'the lock of those who migrate',
   usage_partitions: 'when partitions of usage events were opened, closed and archived, over all tenants',
   one_row: 'one row with nothing to know, which inserts select from',
+  cell: 'the number of this cell, and the installation',
+  slots: 'the cells of slots, which say nothing about customers',
+  slots_here: 'the slots of this cell',
 };
 
 describe('row-level security', () => {

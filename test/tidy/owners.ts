@@ -18,6 +18,8 @@ export const owners: Owners = {
   organizations: 'organizations',
   cell: 'organizations',
   cells: 'organizations',
+  slots: 'organizations',
+  slots_here: 'organizations',
   environments: 'organizations',
   api_keys: 'organizations',
 

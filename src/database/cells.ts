@@ -1,0 +1,40 @@
+import { slotOf } from '../kernel/id.ts';
+import { Problem } from '../kernel/problem.ts';
+import type { Database } from './database.ts';
+
+/** The parts of a request that name records. */
+export interface NamesOfRequest {
+  readonly params: unknown;
+  readonly body: unknown;
+}
+
+/** The cells of an installation, as a process knows them: docs/decisions/0176-customers-live-in-cells.md. */
+export interface Cells {
+  /** The names of the cells besides home that have slots. Null: they were not read within the last seconds. */
+  others(): readonly string[] | null;
+  /** The cell of a slot; null for home. */
+  cellOf(slot: string): string | null;
+  /** The slots of the records that a request names. */
+  slotsOf(names: NamesOfRequest, environmentId: number): readonly string[];
+  /** Reads the slots again. */
+  refresh(): Promise<void>;
+  /** The connections of requests to a cell. */
+  open(cell: string): Promise<Database>;
+  /** Copies the catalogs that this environment may change to each cell, or all of them. */
+  copyCatalogs(environmentId: number | null): Promise<void>;
+}
+
+/** The part of a context with the cells. Absent: there is only the home cell. */
+export interface WithCells {
+  /** The cells of this process. */
+  readonly cells?: Cells | undefined;
+}
+
+// Codes of the migration 0025: another cell has the slot, or this one does not have it yet.
+export const slotIsElsewhere = 'TK176';
+export const slotIsClosed = 'TK177';
+
+/** Refuses a page about a record of another cell, which pages do not reach yet. */
+export function refuseOtherCell({ cells }: WithCells = {}, id: string): void {
+  if (cells !== undefined && cells.cellOf(slotOf(id)) !== null) throw new Problem('notOverCells');
+}

@@ -1,0 +1,122 @@
+import { nameOfHash } from '../database/api-key.ts';
+import type { Cells, WithCells } from '../database/cells.ts';
+import type { Database } from '../database/database.ts';
+import { problemOfOutage } from '../database/database-problem.ts';
+import { type KeyEntry, runInEnvironment, type SessionEntry, type Work } from '../database/work.ts';
+import type { Task, TaskList } from '../jobs/queue.ts';
+import { decodeCursor, encodeCursor, mostCounted } from '../kernel/pagination.ts';
+import { Problem } from '../kernel/problem.ts';
+import type { Route, RouteInput } from './route.ts';
+
+/** Reads in which environment a caller asks. Refuses with `unauthorized`. */
+export type EnvironmentOf = (entry: KeyEntry | SessionEntry) => Promise<number>;
+
+// Their environments are a small part of what a process keeps.
+const mostKeys = 10_000;
+
+/** The environment of a key never changes, so it is read once. */
+export function environmentReader(home: Database): EnvironmentOf {
+  const known = new Map<string, number>();
+  return async (entry) => {
+    if ('sessionToken' in entry) return entry.environmentId;
+    const name = nameOfHash(entry.apiKeyHash);
+    const found = known.get(name);
+    if (found !== undefined) return found;
+    const read = await runInEnvironment(home, { ...entry, sufficient: null }, async (work) => work.environmentId);
+    if (read === null) throw new Problem('unauthorized');
+    if (known.size >= mostKeys) known.clear();
+    known.set(name, read.answer);
+    return read.answer;
+  };
+}
+
+/** The cells whose answers are the answer of a request, by their names: null is home. */
+export async function cellsOfRequest(
+  cells: Cells,
+  { cell, homeOnly = false, merged = false }: Route,
+  input: RouteInput<never, never, never>,
+  readEnvironment: () => Promise<number>,
+): Promise<readonly (string | null)[]> {
+  if (cells.others() === null) await cells.refresh();
+  const others = cells.others() ?? [];
+  if (others.length === 0) return [null];
+  const environmentId = await readEnvironment();
+  switch (cell) {
+    case 'home':
+      if (homeOnly) throw new Problem('notOverCells');
+      return [null];
+    case 'all':
+      if (!merged) throw new Problem('notOverCells');
+      return [null, ...others];
+    case 'customer':
+    case 'id': {
+      const found = new Set(cells.slotsOf(input, environmentId).map((slot) => cells.cellOf(slot)));
+      const [only = null, ...more] = found;
+      if (more.length > 0 || (only !== null && homeOnly)) throw new Problem('notOverCells');
+      return [only];
+    }
+    default:
+      return cell satisfies never;
+  }
+}
+
+interface Page {
+  readonly data: readonly { readonly id: string; readonly createdAt: number }[];
+  readonly hasMore: boolean;
+  readonly total: number;
+  readonly currentCursor: string;
+  /** Rows before this instant are in archives. */
+  readonly archivedUntil?: number;
+}
+
+/** The page that one cell with the rows of all would answer. Its rows are in order of their ids, as those of each page are. */
+export function mergePages(
+  pages: readonly Page[],
+  { order = 'asc', limit = 10 }: { order?: 'asc' | 'desc'; limit?: number },
+): Page {
+  const [first] = pages;
+  if (first === undefined) throw new Error('home has a page');
+  const { parameters, direction } = decodeCursor(first.currentCursor);
+  const upwards = (order === 'asc') === (direction === 'forward');
+  const rows = pages.flatMap(({ data }) => data);
+  rows.sort((a, b) => (a.id < b.id === upwards ? -1 : 1));
+  const hasMore = rows.length > limit || pages.some((page) => page.hasMore);
+  const data = rows.slice(0, limit);
+  const last = data.at(-1);
+  if (direction === 'backward') data.reverse();
+  const nextCursor =
+    hasMore && last
+      ? { nextCursor: encodeCursor({ parameters, direction, id: last.id, createdAt: last.createdAt }) }
+      : {};
+  const total = Math.min(
+    mostCounted,
+    pages.reduce((sum, page) => sum + page.total, 0),
+  );
+  const ends = pages.flatMap(({ archivedUntil }) => archivedUntil ?? []);
+  const archivedUntil = ends.length > 0 ? { archivedUntil: Math.max(...ends) } : {};
+  const { currentCursor } = first;
+  return { data, hasMore, total, currentCursor, ...nextCursor, ...archivedUntil };
+}
+
+const copyTask = 'copy_catalog';
+
+/**
+ * Has a change of organizations, keys or catalogs reach the other cells before it is answered. The database has enqueued the job
+ * already (migrations/0025-cells.sql).
+ */
+export function requestCopies({ dryRun, effects, environmentId }: Work): void {
+  if (!dryRun) effects.push({ task: copyTask, payload: { environmentId } });
+}
+
+/** A request does not wait for a cell that does not respond: the queue copies to it later. */
+const copyCatalogs: Task = async ({ services, auditContext }, { environmentId }) => {
+  const { cells } = (services ?? {}) as WithCells;
+  try {
+    await cells?.copyCatalogs(typeof environmentId === 'number' ? environmentId : null);
+  } catch (error) {
+    const isOfRequest = (auditContext?.requestId ?? null) !== null;
+    if (!isOfRequest || problemOfOutage(error) === null) throw error;
+  }
+};
+
+export const copyTasks: TaskList = { [copyTask]: copyCatalogs };

@@ -1,0 +1,120 @@
+import { slotsOfRequest } from './customers/actions-slots.ts';
+import type { Cells } from './database/cells.ts';
+import type { Database, Patience } from './database/database.ts';
+import type { Log } from './http/log.ts';
+import { connectWorker, openServicePool, runUndo, schemaOf, type Undo } from './main-database.ts';
+import type { OpenedCell } from './main-jobs.ts';
+import {
+  type Cell,
+  copyCatalog,
+  findIdentity,
+  listOrganizationsToCopy,
+  readSlots,
+  type Slots,
+} from './organizations/store-cells.ts';
+
+// How often the slots are read, and how long they count. So every process knows them after `slotsKnownAfterMs`.
+const readEveryMs = 1_000;
+const validMs = 5_000;
+/** A process that does not know by then that a slot was given away answers no request with what it knew before. */
+export const slotsKnownAfterMs = 2 * validMs;
+
+interface ProcessCells extends Cells {
+  readonly stop: () => Promise<void>;
+}
+
+/** A cell to which this process has connections. */
+interface Connected {
+  readonly address: string | null;
+  readonly worker: Database;
+  readonly database: Database;
+  readonly undo: Undo;
+}
+
+interface Options {
+  /** The most connections of requests to each cell. */
+  readonly size: number;
+  readonly patience: Patience;
+  readonly log: Log;
+}
+
+async function connect(home: OpenedCell, cell: Cell, { size, patience, log }: Options): Promise<Connected> {
+  const undo: Undo = [];
+  try {
+    const { installation } = await findIdentity(home.access.worker);
+    const there = schemaOf(home.server, cell);
+    const auditContext = { actor: 'system', action: 'copy_catalog' } as const;
+    const { worker, workerPool } = await connectWorker(there, { access: 'read', cellOf: installation, auditContext });
+    undo.push(() => workerPool.end());
+    const { database } = openServicePool(there, { size, patience }, undo);
+    return { address: cell.address, worker, database, undo };
+  } catch (error) {
+    await runUndo(undo, log);
+    throw error;
+  }
+}
+
+/** Reads the slots now and every second, and connects to a cell for the first request that it has to answer. */
+export async function startCellsOfRequests({ server, access }: OpenedCell, options: Options): Promise<ProcessCells> {
+  const { worker } = access;
+  const { log } = options;
+  let slots: Slots = { version: 0, cells: [], cellOf: new Map() };
+  let names: readonly string[] = [];
+  let readAt = Number.NEGATIVE_INFINITY;
+  const connected = new Map<string, Promise<Connected>>();
+
+  const disconnect = async (name: string, cell: Promise<Connected>) => {
+    if (connected.get(name) === cell) connected.delete(name);
+    const { undo } = await cell;
+    await runUndo(undo, log);
+  };
+  const refresh = async () => {
+    const begunAt = performance.now();
+    const read = await readSlots(worker, slots.version);
+    readAt = begunAt;
+    if (read === null) return;
+    slots = read;
+    names = read.cells.map(({ name }) => name);
+  };
+  const connectionTo = async (name: string): Promise<Connected> => {
+    const cell = slots.cells.find((each) => each.name === name);
+    if (cell === undefined) throw new Error(`There is no cell ${name}.`);
+    const known = connected.get(name);
+    if (known !== undefined) {
+      const { address } = await known;
+      if (address === cell.address) return known;
+      disconnect(name, known).catch((error: unknown) => log.warn({ err: error }, `Cell ${name}: its former address`));
+    }
+    const connecting = connect({ server, access }, cell, options);
+    connected.set(name, connecting);
+    // The next request tries again.
+    connecting.catch(() => connected.get(name) === connecting && connected.delete(name));
+    return connecting;
+  };
+
+  await refresh();
+  // An outage of the home cell has log lines of its own, and requests read again.
+  const timer = setInterval(() => refresh().catch(() => undefined), readEveryMs);
+  return {
+    others: () => (performance.now() - readAt > validMs ? null : names),
+    cellOf: (slot) => slots.cellOf.get(slot) ?? null,
+    slotsOf: slotsOfRequest,
+    refresh,
+    open: async (name) => (await connectionTo(name)).database,
+    async copyCatalogs(environmentId) {
+      await refresh();
+      const failures: unknown[] = [];
+      const organizations = names.length === 0 ? [] : await listOrganizationsToCopy(worker, environmentId);
+      const copyTo = async (name: string) => {
+        const there = await connectionTo(name);
+        for (const organization of organizations) await copyCatalog(worker, there.worker, organization);
+      };
+      await Promise.all(names.map((name) => copyTo(name).catch((error: unknown) => failures.push(error))));
+      if (failures.length > 0) throw failures[0];
+    },
+    async stop() {
+      clearInterval(timer);
+      await Promise.all([...connected].map(([name, cell]) => disconnect(name, cell).catch(() => undefined)));
+    },
+  };
+}
