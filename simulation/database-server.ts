@@ -6,6 +6,8 @@ import { killAndWait, postmasterOf } from '../test/support/kill.ts';
 
 // Small, because several run on one machine. Durability settings keep PostgreSQL's defaults.
 const settings = { shared_buffers: '64MB', max_connections: '200' };
+// Every comparison sends the same statements, and to plan one takes longer than to run it.
+const ownerSettings = { plan_cache_mode: 'force_generic_plan' };
 const applicationName = 'tollkeeper-service';
 
 /** An embedded PostgreSQL with the durability of a user's, whose processes may be killed. */
@@ -37,7 +39,7 @@ export class DatabaseServer {
   /** The owner's connection, without a proxy. */
   get owner(): Database {
     if (this.#owner === null) {
-      const pool = createPool({ schema: defaultSchema, url: this.url, size: 2, as: 'owner' });
+      const pool = createPool({ schema: defaultSchema, url: this.url, size: 2, as: 'owner', settings: ownerSettings });
       // A killed connection fails its queries.
       pool.on('error', () => undefined);
       this.#owner = { database: createDatabase(pool), end: () => pool.end() };

@@ -240,14 +240,15 @@ export class World implements Pages {
   /** Makes deferred jobs run now. Returns the remaining ones. */
   async #hurryJobs(): Promise<{ readonly task: string; readonly held: boolean }[]> {
     const { owner } = this.database;
-    // Workers look for scheduled jobs once a second, or when notified.
-    await sql`select pg_notify('jobs:insert', '{"count":10}')`.execute(owner);
     const { rows } = await sql<{ task: string; held: boolean }>`
       with hurried as (
         update _private_jobs set run_at = now() where run_at > now() and locked_at is null)
       select t.identifier as task, j.locked_at is not null as held
         from _private_jobs j join _private_tasks t on t.id = j.task_id
        where t.identifier not like 'forget%' and t.identifier not like 'check%'`.execute(owner);
+    // Workers look for scheduled jobs once a second, or when notified. Each of that count is a look.
+    const count = rows.filter(({ held }) => !held).length;
+    if (count > 0) await sql`select pg_notify('jobs:insert', ${JSON.stringify({ count })})`.execute(owner);
     return rows;
   }
 
