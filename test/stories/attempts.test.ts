@@ -70,11 +70,11 @@ async function wait(ms: number): Promise<void> {
   await app.setClock(clock);
 }
 
-test('300 declined cards on one link are four charges at once and ten in all; then the link is closed, and told once', async () => {
+test('50 declined cards on one link are four charges at once and ten in all; then the link is closed, and told once', async () => {
   const { externalId, customerId } = await plans.newCustomer();
   const { id, path } = await newLink({ customerExternalId: externalId });
   const statuses: number[] = [];
-  for (let attempt = 0; attempt < 300; attempt++) statuses.push(await pay(path, declining, attempt % processes));
+  for (let attempt = 0; attempt < 50; attempt++) statuses.push(await pay(path, declining, attempt % processes));
   assert.deepEqual([...new Set(statuses)].sort(), [402, 429]);
   assert.equal(statuses.filter((status) => status === 402).length, 4);
   // The waits are 10, 20, 40, 80, 160 and 320 seconds.
@@ -122,14 +122,14 @@ test('a buyer who mistypes a card three times pays with the fourth at once', asy
   ]);
 });
 
-test('1,242 guesses do not find a code of three characters; the right one, after three mistakes, works', async () => {
+test('100 guesses do not find a code of three characters; the right one, after three mistakes, works', async () => {
   const { discount } = await app.post('/discounts', {
     discount: { name: 'Ten', code: 'K7Q', amountType: 'percent', amount: 10, duration: 'once' },
   });
   const { id, path } = await newLink({ anonymous: true });
   const guess = (code: string, process = 0) => send(path, { ...details, step: 'review', discountCode: code }, process);
   const statuses: number[] = [];
-  const codes = Array.from({ length: 1_241 }, (_, number) => `X${number.toString(36).padStart(2, '0')}`);
+  const codes = Array.from({ length: 99 }, (_, number) => `X${number.toString(36).padStart(2, '0')}`);
   for (const [number, code] of [...codes, discount.code].entries())
     statuses.push(await guess(code, number % processes));
   assert.deepEqual([...new Set(statuses)].sort(), [422, 429]);

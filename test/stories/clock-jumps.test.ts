@@ -10,8 +10,8 @@ import { beginYears, breakCard, type Caller, callerOf, day, hour, minute, subscr
 
 const app = await startTestApp();
 const start = Date.UTC(2026, 0, 31, 10);
-// A year, and the first months of the next.
-const end = Date.UTC(2027, 2, 31, 10);
+// A year, and the first days of the next.
+const end = Date.UTC(2027, 1, 10, 10);
 
 interface Kinds {
   /** Cards that fail, and trials that nobody pays for. */
@@ -20,16 +20,23 @@ interface Kinds {
   readonly slow?: boolean;
 }
 
+// When everything has happened to them more than once, most customers leave: from then on their renewals are all alike.
+const lastDay = start + 95 * day;
+
 /** Customers of every kind, who came within half a day. */
 async function settle(caller: Caller, { failing = true, slow = true }: Kinds): Promise<void> {
   const token = 'pm_card_visa';
-  for (const plan of ['month', 'trial', 'two-weeks', 'ten-days'])
-    await subscribeFor(caller, `visa-${plan}`, { plan, token });
+  await subscribeFor(caller, 'visa-month', { plan: 'month', token });
+  const passing: string[] = [];
+  const pass = async (externalId: string, more: Parameters<typeof subscribeFor>[2]) => {
+    passing.push((await subscribeFor(caller, externalId, more)).subscriptionId);
+  };
+  for (const plan of ['trial', 'two-weeks', 'ten-days']) await pass(`visa-${plan}`, { plan, token });
   const leaving = await subscribeFor(caller, 'leaving', { plan: 'month', token });
   const three = { amount: 10, amountType: 'percent', duration: 'number_of_payments', numberOfPayments: 3 };
   await caller.post('/discounts', { discount: { name: 'Three', code: 'THREE', ...three } });
-  await subscribeFor(caller, 'discounted', { plan: 'month', token, discountCode: 'THREE' });
-  if (slow) await subscribeFor(caller, 'slow', { plan: 'month', token: 'pm_card_processing' });
+  await pass('discounted', { plan: 'month', token, discountCode: 'THREE' });
+  if (slow) await pass('slow', { plan: 'month', token: 'pm_card_processing' });
   if (failing) {
     await subscribeFor(caller, 'trial-fails', { plan: 'trial', token: 'pm_card_chargeCustomerFail' });
     await subscribeFor(caller, 'trial-without', { plan: 'trial' });
@@ -44,6 +51,10 @@ async function settle(caller: Caller, { failing = true, slow = true }: Kinds): P
   const pausing = await subscribeFor(caller, 'pausing', { plan: 'month', token });
   const shrinking = await subscribeFor(caller, 'shrinking', { plan: 'month', token, quantity: 2 });
   await caller.moveTo(start + 3 * day);
+  for (const id of passing)
+    await caller.post(`/subscriptions/${id}/cancel`, {
+      cancellation: { timing: 'at_future_date', endDate: lastDay },
+    });
   await caller.post(`/subscriptions/${leaving.subscriptionId}/cancel`, {
     cancellation: { timing: 'at_end_of_current_billing_period' },
   });
@@ -76,9 +87,9 @@ function assertSame(actual: readonly string[], expected: readonly string[], what
 }
 
 const half = Date.UTC(2026, 6, 31, 12);
-const months = Array.from({ length: 13 }, (_, index) => Date.UTC(2026, 1 + index, 15)).concat(end);
+const months = Array.from({ length: 12 }, (_, index) => Date.UTC(2026, 1 + index, 15)).concat(end);
 // A day at a time while everything happens for the first time, and where the second year begins.
-const isLookedAtDaily = (at: number) => at < start + 100 * day || Math.abs(at - Date.UTC(2027, 0, 31)) < 5 * day;
+const isLookedAtDaily = (at: number) => at < start + 50 * day || Math.abs(at - Date.UTC(2027, 0, 31)) < 5 * day;
 const days = Array.from({ length: Math.ceil((end - start) / day) }, (_, index) => start + index * day)
   .filter(isLookedAtDaily)
   .concat(months.filter((at) => !isLookedAtDaily(at)))
@@ -100,13 +111,13 @@ test('running every job again, or beside each other, changes nothing', async () 
   }
 });
 
-test('fourteen months at once, by days and then months, and by random steps end in the same state', async () => {
+test('a year at once, by days and then months, and by random steps end in the same state', async () => {
   const once = await newEnvironment();
   const moved = await once.caller.moveTo(end);
   const expected = await linesOf(once);
   assert.deepEqual(moved.testClock, { now: end, frozen: true });
-  // 14 months, 30 times two weeks and 42 times ten days, to name three.
-  assert(moved.work.periodsRenewed > 14 + 30 + 42, JSON.stringify(moved.work));
+  // 12 months, 6 times two weeks and 9 times ten days, to name three.
+  assert(moved.work.periodsRenewed > 12 + 6 + 9, JSON.stringify(moved.work));
   for (const [name, steps] of Object.entries({ days, random })) {
     const other = await newEnvironment();
     const sums: Record<string, number> = {};
