@@ -75,7 +75,6 @@ export const invoiceRoutes = [
     method: 'GET',
     path: '/invoices/upcoming',
     cell: 'customer',
-    homeOnly: true,
     needs: 'invoices:read',
     summary: 'Preview the next invoice of a subscription',
     description:

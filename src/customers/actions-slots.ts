@@ -7,8 +7,8 @@ export function slotOfCustomer(environmentId: number, externalId: string): strin
   return slotOfNumber(createHash('sha256').update(`${environmentId}\n${externalId}`).digest().readUInt32BE());
 }
 
-// Fields of bodies that name a customer, or a record of one.
-const idFields = new Set(['customerId', 'subscriptionId', 'subscriptionItemId', 'resourceClaimId', 'invoiceId']);
+// Fields that name a customer, or a record of one.
+const idFields = new Set(['customerId', 'subscriptionId', 'subscriptionItemId', 'targetSubscriptionId']);
 const externalIdField = 'customerExternalId';
 // A caller chooses the keys of these.
 const freeFields = new Set(['metadata', 'properties']);
@@ -20,7 +20,7 @@ interface Params {
 }
 
 /** The slots of the customers and records that a request names. */
-export function slotsOfRequest({ params, body }: NamesOfRequest, environmentId: number): readonly string[] {
+export function slotsOfRequest({ params, query, body }: NamesOfRequest, environmentId: number): readonly string[] {
   const slots = new Set<string>();
   const ofCustomer = (externalId: unknown) => {
     if (typeof externalId === 'string') slots.add(slotOfCustomer(environmentId, externalId));
@@ -42,6 +42,7 @@ export function slotsOfRequest({ params, body }: NamesOfRequest, environmentId: 
       }
     }
   };
+  walk(query);
   walk(body);
   return [...slots];
 }

@@ -5,6 +5,7 @@ import type { Database } from './database.ts';
 /** The parts of a request that name records. */
 export interface NamesOfRequest {
   readonly params: unknown;
+  readonly query: unknown;
   readonly body: unknown;
 }
 

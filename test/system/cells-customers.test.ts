@@ -208,6 +208,8 @@ test('customers of the slots of other cells are made, subscribed and metered the
   );
   const newest = await ok('GET', '/customers?order=desc&limit=1');
   assert.deepEqual([newest.data[0].externalId, newest.total, newest.hasMore], [names[2], 4, true]);
+  for (const { id } of (await listAll('/subscriptions')).filter(({ current }) => current))
+    assert.equal((await ok('GET', `/invoices/upcoming?subscriptionId=${id}`)).invoice.subscriptionId, id);
   // Each has the default plan too.
   assert.equal((await listAll('/subscriptions')).length, 7);
   const events = await listAll('/usage-events');
@@ -269,6 +271,7 @@ test('a price that was changed at home, and a key that was made or revoked there
 
 test('what does not reach other cells yet is refused and changes nothing', async () => {
   const [home = '', a = '', b = ''] = names;
+  const pages = { successUrl: 'https://acme.test/yes', cancelUrl: 'https://acme.test/no' };
   const refused: readonly (readonly [method: string, path: string, body?: unknown])[] = [
     ['PUT', `/customers/${a}`, { customer: { externalId: home } }],
     ['PUT', `/customers/${home}`, { customer: { externalId: await nameIn('cell_b', 'new') } }],
@@ -281,6 +284,11 @@ test('what does not reach other cells yet is refused and changes nothing', async
     ['POST', `/customers/${b}/erase`],
     ['GET', '/analytics/mrr?from=2026-01-01&to=2026-02-01'],
     ['GET', '/changes'],
+    [
+      'POST',
+      '/checkout-sessions',
+      { checkoutSession: { ...pages, type: 'product', customerExternalId: a, priceSlug: 'monthly' } },
+    ],
     ['PUT', '/test-clock', { testClock: { now: Date.now() } }],
   ];
   for (const [method, path, body] of refused) {
