@@ -208,12 +208,12 @@ async function insertEmail(
 ): Promise<string> {
   const made = await runInEnvironment(database, { environmentId }, ({ db }) =>
     sql<{ id: string }>`
-      insert into emails (environment_id, id, pricing_model_id, customer_id, event_id, template, status, created_at, updated_at)
+      insert into emails as made (environment_id, id, pricing_model_id, customer_id, event_id, template, status, created_at, updated_at)
       select environment_id, ${anyId('email')}, pricing_model_id, payload -> 'customer' ->> 'id', id, 'receipt', 'suppressed',
              created_at, created_at
         from events where type = 'payment.succeeded' and environment_id = ${environmentId} and payload -> 'customer' ->> 'id' = ${customerId}
          order by id limit 1
-      returning id`.execute(db),
+      returning made.id`.execute(db),
   );
   const id = made?.answer.rows[0]?.id;
   assert(id);
