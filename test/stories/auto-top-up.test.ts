@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { after, test } from 'node:test';
 import { topUpHandler } from '../../src/billing/buy.ts';
 import { enqueueInDueEnvironments } from '../../src/billing/store-due.ts';
 import { instant } from '../../src/kernel/calendar.ts';
@@ -13,6 +13,7 @@ import { newCard } from '../support/shop.ts';
 import { assertSound } from '../support/sound.ts';
 
 const app = await startTestApp();
+after(() => assertSound(app));
 const shop = await setUpShop(app);
 const { plans } = shop;
 const pack = await app.get(`/products/${shop.packId}`);
@@ -65,7 +66,6 @@ test('two hundred events that cross the line at once make one purchase, which cl
   assert.equal(await plans.calls(externalId, freeId), 2100);
   const { failures, amountThisMonth, openPurchaseId, stoppedAt } = await read(externalId);
   assert.deepEqual([failures, amountThisMonth, openPurchaseId, stoppedAt], [0, 2000, null, null]);
-  await assertSound(app);
 });
 
 test('a balance at the line buys nothing, below it a consume and a hold do, and so does a setting', async () => {
@@ -140,7 +140,6 @@ test('credits that all end by time alone bring one purchase, and after its refun
   await moveTo(end + 1000);
   assert.equal(await plans.calls(externalId, freeId), 0);
   assert.deepEqual(await purchasesOf(customerId), [['refunded', 2]]);
-  await assertSound(app);
 });
 
 test('a refund between the end of other credits and its booking brings no purchase, and neither does the next use', async () => {
@@ -161,7 +160,6 @@ test('a refund between the end of other credits and its booking brings no purcha
   await use(freeId, 1);
   await app.runJobs({ all: true });
   assert.deepEqual(await purchasesOf(customerId), [['refunded', 2]]);
-  await assertSound(app);
 });
 
 test('a plan that begins below the line after another one has ended brings one purchase', async () => {
@@ -175,7 +173,6 @@ test('a plan that begins below the line after another one has ended brings one p
   await app.runJobs({ all: true });
   await app.runJobs({ all: true });
   assert.deepEqual(await purchasesOf(customerId), [['paid', 2]], 'the free plan begins with 500 at most');
-  await assertSound(app);
 });
 
 test('a service that dies between the charge and the credits gives them once', async () => {
@@ -258,7 +255,6 @@ test('a bank that wants the customer to confirm a top-up is told of once, before
   await app.runJobs({ all: true });
   assert.equal(await plans.calls(externalId, freeId), 2200);
   assert.deepEqual([await told(), (await read(externalId)).failures], [1, 0]);
-  await assertSound(app);
 });
 
 /** As each minute: asks for the work that is due, which a worker may have found locked, and does it. */
@@ -305,7 +301,6 @@ test('several workers and consumers at once never spend more than the maximum of
   );
   assert.equal((await read(externalId)).amountThisMonth, 3000);
   assert.equal(await plans.calls(externalId, freeId), 500 + 3000 - 6000);
-  await assertSound(app);
 });
 
 test('the purchases of a month stay within its maximum, and the next month goes on', async () => {

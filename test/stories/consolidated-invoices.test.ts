@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
-import { test } from 'node:test';
+import { after, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { doDueWork } from '../../src/billing/do-due-work.ts';
@@ -14,6 +14,7 @@ import { atOnce } from '../support/spending.ts';
 import { callerOf } from '../support/years.ts';
 
 const app = await startTestApp();
+after(() => assertSound(app));
 const workerFile = new URL('../support/due-work-worker.ts', import.meta.url);
 // The advisory lock at which a worker is stopped.
 const stop = 7118;
@@ -139,7 +140,6 @@ test('two subscriptions that renew on one day have one invoice, one number and o
   assert.deepEqual([explained.total, explained.parts.length, explained.lines.length], [9000, 2, 2]);
   const off = await by.put('/customers/ada', { customer: { consolidateInvoices: false } });
   assert.equal(off.customer.consolidateInvoices, undefined);
-  await assertSound(app);
 });
 
 test('a discount of one subscription lowers its own lines, and tax is rounded for each', async () => {
@@ -174,7 +174,6 @@ test('a discount of one subscription lowers its own lines, and tax is rounded fo
       [6000, 3000],
     ],
   );
-  await assertSound(app);
 });
 
 test('subscriptions that renew on different days have an invoice each', async () => {
@@ -192,7 +191,6 @@ test('subscriptions that renew on different days have an invoice each', async ()
       [6000, 'paid', 'subscription', '2026-05-03'],
     ],
   );
-  await assertSound(app);
 });
 
 test('a failed charge makes each subscription past due and is retried once, and a payment brings both back', async () => {
@@ -225,7 +223,6 @@ test('a failed charge makes each subscription past due and is retried once, and 
   assert.equal((await by.post(`/subscriptions/${desk}/retry-payment`, {})).payment.amount, 5000);
   assert.equal((await by.get(`/invoices/${invoice.id}`)).invoice.status, 'paid');
   assert.deepEqual(await statuses(), ['active', 'active']);
-  await assertSound(app);
 });
 
 test('a voided consolidated invoice is owed by no subscription, and bills the usage of each again', async () => {
@@ -247,7 +244,6 @@ test('a voided consolidated invoice is owed by no subscription, and bills the us
   const [, next] = await since('2026-05-01');
   assert(next);
   assert.deepEqual([next.total, next.status], [9200, 'paid']);
-  await assertSound(app);
 });
 
 test('a credit note takes back a line of one part, and the other subscription keeps all that it paid', async () => {
@@ -275,7 +271,6 @@ test('a credit note takes back a line of one part, and the other subscription ke
   const { totalDue } = await by.post(`/subscriptions/${desk}/preview-adjust`, { adjustment });
   assert.equal(totalDue, 1500);
   await by.post(`/subscriptions/${desk}/adjust`, { adjustment });
-  await assertSound(app);
 });
 
 test('a balance pays a consolidated invoice once, and the parts share what it paid', async () => {
@@ -287,7 +282,6 @@ test('a balance pays a consolidated invoice once, and the parts share what it pa
   const [invoice] = await since('2026-05-01');
   assert(invoice);
   assert.deepEqual([invoice.balanceApplied, invoice.amountPaid, invoice.status], [4000, 5000, 'paid']);
-  await assertSound(app);
 });
 
 test('a reviewed invoice gathers until its hours after the day are over, and what ends earlier is an invoice of its own', async () => {
@@ -313,7 +307,6 @@ test('a reviewed invoice gathers until its hours after the day are over, and wha
     (await since('2026-06-01')).map(({ total, type, status }) => `${type} ${total} ${status}`),
     ['subscription 3000 paid', 'subscription 6000 paid'],
   );
-  await assertSound(app);
 });
 
 test('a clock that jumps over months makes the same invoices as one that steps by hours', async () => {
@@ -327,7 +320,6 @@ test('a clock that jumps over months makes the same invoices as one that steps b
   const made = await told(jumping);
   assert.equal(made.length, 5);
   assert.deepEqual(await told(stepping), made);
-  await assertSound(app);
 });
 
 test('workers and people who finalize at once make one invoice with one number and one charge', async () => {
@@ -355,7 +347,6 @@ test('workers and people who finalize at once make one invoice with one number a
     data.map(({ amount }: Body) => amount),
     [3000, 6000, 9000],
   );
-  await assertSound(app);
 });
 
 // A worker writes these in order: the whole with its lines, its parts and its payment, and then the charge.
@@ -432,7 +423,6 @@ test('workers that are killed at each write of a finalization leave one whole in
   );
   assert.deepEqual(await charges(), [3000n, 6000n, 9000n]);
   assert.equal((await by.get('/payments?limit=100')).data.length, 3);
-  await assertSound(app);
 });
 
 test('subscriptions that are unpaid owe two consolidated invoices, and a payment of one charges the other', async () => {
@@ -457,7 +447,6 @@ test('subscriptions that are unpaid owe two consolidated invoices, and a payment
     ['paid', 'paid'],
   );
   assert.deepEqual(await statuses(), ['active', 'active']);
-  await assertSound(app);
 });
 
 test('after the last attempt each subscription of an invoice ends, and the invoice stays owed', async () => {
@@ -471,5 +460,4 @@ test('after the last attempt each subscription of an invoice ends, and the invoi
   assert.deepEqual([invoice.status, invoice.amountPaid], ['open', 0]);
   const { invoice: givenUp } = await by.post(`/invoices/${invoice.id}/mark-uncollectible`, {});
   assert.equal(givenUp.status, 'uncollectible');
-  await assertSound(app);
 });

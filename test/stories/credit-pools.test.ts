@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { after, test } from 'node:test';
 import { instant } from '../../src/kernel/calendar.ts';
 import { type Body, startTestApp } from '../support/harness.ts';
 import { newPoolUser } from '../support/pool-user.ts';
@@ -9,6 +9,7 @@ import { assertSound } from '../support/sound.ts';
 // One pool of credits that several meters draw from. It belongs to the customer, and outlives every plan.
 
 const app = await startTestApp();
+after(() => assertSound(app));
 const start = instant('2026-06-01');
 await app.setClock(start);
 const price = (slug: string) => ({ slug, unitPrice: 5, usageEventsPerUnit: 1 });
@@ -79,7 +80,6 @@ test('credits of a meter come before the pool, and what neither covers is overag
   await user.record(user.event('tokens', 1003));
   assert.deepEqual([await user.meter('tokens'), await user.balance()], [-3, '0']);
   assert.equal((await user.consume('tokens', 1)).status, 402);
-  await assertSound(app);
 });
 
 test('no fraction is lost: 60 seconds one by one cost what a minute costs', async () => {
@@ -97,7 +97,6 @@ test('no fraction is lost: 60 seconds one by one cost what a minute costs', asyn
   // A meter without a rate draws from no pool.
   await user.grant(10);
   assert.equal((await user.consume('images', 1)).status, 402);
-  await assertSound(app);
 });
 
 test('an event finds its rate by its properties, in the order in which it came', async () => {
@@ -113,7 +112,6 @@ test('an event finds its rate by its properties, in the order in which it came',
   assert.deepEqual([await user.balance(), await user.meter('tokens')], ['0', 0]);
   await user.record(user.event('tokens', 7));
   assert.equal(await user.meter('tokens'), -7);
-  await assertSound(app);
 });
 
 test('the credits of a pool are used by priority, expiry, granted before paid, and age', async () => {
@@ -153,7 +151,6 @@ test('bought credits outlive a plan: upgrade, cancel and return keep them', asyn
   await app.post('/subscriptions', { customerId: user.customerId, priceSlug: 'pro-monthly' });
   await user.consume('seconds', 60);
   assert.equal(await user.balance(), '1');
-  await assertSound(app);
 });
 
 test('a hold sets aside what its meter does not cover, and nothing else takes it', async () => {
@@ -179,7 +176,6 @@ test('a hold sets aside what its meter does not cover, and nothing else takes it
   assert.equal(settled.hold.status, 'settled');
   // 5 of the plan's tokens were free again, so the pool paid for 995.
   assert.deepEqual([await user.balance(), await user.meter('tokens')], ['0.0025', 0]);
-  await assertSound(app);
 });
 
 test('a grant is taken back beside open holds, and ends when it expires', async () => {
@@ -200,7 +196,6 @@ test('a grant is taken back beside open holds, and ends when it expires', async 
   const { usageCredit } = await app.get(`/usage-credits/${credit.id}`);
   assert.deepEqual([usageCredit.status, usageCredit.expiredAmount], ['expired', '2']);
   assert.equal(await user.balance(), '1');
-  await assertSound(app);
 });
 
 test('a balance of a pool that falls below its threshold is published with its amount, once for each time', async () => {
@@ -259,7 +254,6 @@ test('a balance of a pool that falls below its threshold is published with its a
     });
     assert.deepEqual(body.issues[0].path, ['creditPool', 'lowBalanceThreshold']);
   }
-  await assertSound(app);
 });
 
 test('a check counts what the pool pays for', async () => {
@@ -288,7 +282,6 @@ test('64 consumers of two meters against a pool that pays for 32 uses: 32 pass',
   assert.equal(answers.filter(({ status }) => status === 200).length, 32);
   assert.equal(await user.balance(), '0');
   assert.deepEqual([await user.meter('tokens'), await user.meter('seconds')], [0, 0]);
-  await assertSound(app);
 });
 
 /** Sets limits of the pool for a user, and answers what the controls say of them. */
@@ -320,7 +313,6 @@ test('64 consumers of two meters against a limit of a pool that fits 16 uses: 16
     [null, pool.id, '16', '0'],
   );
   assert.equal(await user.balance(), '84');
-  await assertSound(app);
 });
 
 test('a limit of a pool counts what is drawn, to the smallest unit, with labels, and flags plain events', async () => {
@@ -372,7 +364,6 @@ test('a limit of a pool counts what is drawn, to the smallest unit, with labels,
   // What the pool does not pay for is overage, and no use of the pool.
   await user.record(user.event('seconds', 120));
   assert.deepEqual([await user.balance(), (await used())[0]], ['0', '3.5']);
-  await assertSound(app);
 });
 
 test('a limit of a pool begins again, may be lowered by the customer, and is refused by its field', async () => {
@@ -405,7 +396,6 @@ test('a limit of a pool begins again, may be lowered by the customer, and is ref
   await app.setClock(resetsAt);
   assert.equal((await user.consume('seconds', 90)).status, 200);
   assert(resetsAt > before);
-  await assertSound(app);
 });
 
 test('a new rate is for later usage, and an update without pools leaves them', async () => {
@@ -435,5 +425,4 @@ test('a new rate is for later usage, and an update without pools leaves them', a
   const clone = await app.post(`/pricing-models/${pricingModelId}/clone`, { name: 'Copy' });
   const { data } = await app.get(`/credit-pools?pricingModelId=${clone.pricingModel.id}`);
   assert.deepEqual([data[0].slug, data[0].rates], ['ai', pool.rates]);
-  await assertSound(app);
 });

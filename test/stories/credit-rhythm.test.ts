@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { after, test } from 'node:test';
 import { instant } from '../../src/kernel/calendar.ts';
 import { type Body, startTestApp } from '../support/harness.ts';
 import { credits, meter, newCard, newCustomer, plan } from '../support/shop.ts';
@@ -7,6 +7,7 @@ import { assertSound } from '../support/sound.ts';
 import { breakCard, callerOf } from '../support/years.ts';
 
 const app = await startTestApp();
+after(() => assertSound(app));
 
 const each = (unit: string, count = 1) => ({ renewalFrequency: 'every_interval', grantInterval: { unit, count } });
 const yearly = { intervalUnit: 'year' };
@@ -112,7 +113,6 @@ test('a yearly plan grants 1,000 credits each month, and they expire with the mo
   assert.equal(all.length, 13, 'twelve of the year, and the first of the next');
   assert.equal(all.at(-1), '2027-01-31 1000 2027-02-28');
   await ada.end();
-  await assertSound(app);
 });
 
 test('a week that the end of a billing period cuts is granted in two parts, which add up to it', async () => {
@@ -135,7 +135,6 @@ test('a week that the end of a billing period cuts is granted in two parts, whic
     '2027-04-05 100 2027-04-12',
   ]);
   await ben.end();
-  await assertSound(app);
 });
 
 test('unused credits of a month roll over for the number of months that the feature says', async () => {
@@ -158,7 +157,6 @@ test('a trial grants the credits of an interval once, and the months count from 
     '2027-06-19 1000 2027-07-19',
     '2027-07-19 1000 2027-08-19',
   ]);
-  await assertSound(app);
 });
 
 test('an upgrade grants what is missing to the rest of the month, and then each month of the new plan', async () => {
@@ -173,7 +171,6 @@ test('an upgrade grants what is missing to the rest of the month, and then each 
     '2027-09-11 333 2027-10-01',
     '2027-10-01 2000 2027-11-01',
   ]);
-  await assertSound(app);
 });
 
 test('more seats grant more from the next month on, and to and fro in a month grants nothing more', async () => {
@@ -199,7 +196,6 @@ test('credits of a year that a plan granted before count against the months of t
   const months = (await gus.granted()).slice(1);
   // 30 of 366 days of 12,000 are 984. Of 2,000 for 20 of 30 days, 349 are missing; of December, 2,000 less 31 days of it.
   assert.deepEqual(months, ['2027-11-11 349 2027-12-01', '2027-12-01 984 2028-01-01']);
-  await assertSound(app);
 });
 
 test('a pause takes the rest of the month, and gives back what was not paused; months that begin in it are granted in part', async () => {
@@ -221,7 +217,6 @@ test('a pause takes the rest of the month, and gives back what was not paused; m
     '2028-02-01 1000 2028-03-01',
   ]);
   assert.equal((await hal.granted()).at(-1), '2028-02-01 1000 2028-03-01');
-  await assertSound(app);
 });
 
 test('a month that was used up lowers the unused value of its year by the worth of that month', async () => {
@@ -233,7 +228,6 @@ test('a month that was used up lowers the unused value of its year by the worth 
   // 292 of 365 days are unused: 960.00 of 1,200.00. All units of 17 of these days were used, so 275 / 292 are left: 904.11.
   const { data } = await early.get(`/invoices?subscriptionId=${uma.id}&limit=100`);
   assert.deepEqual(data.map(({ total }: Body) => total).sort(), [109_589, 120_000]);
-  await assertSound(app);
 });
 
 test('a month that was used up after a pause lowers the value of its year by what is left of that month', async () => {
@@ -253,7 +247,6 @@ test('a month that was used up after a pause lowers the value of its year by wha
   // of 9,085 are left: 904.20. They and 32.88 are taken off 2,000.00.
   const { data } = await early.get(`/invoices?subscriptionId=${vic.id}&limit=100`);
   assert.deepEqual(data.map(({ total }: Body) => total).sort(), [0, 106_292, 120_000]);
-  await assertSound(app);
 });
 
 test('a year that was used up leaves no value, also by way of a plan that grants each month', async () => {
@@ -266,7 +259,6 @@ test('a year that was used up leaves no value, also by way of a plan that grants
   await wes.adjustTo('plain');
   const { data } = await early.get(`/invoices?subscriptionId=${wes.id}&limit=100`);
   assert.deepEqual(data.map(({ total }: Body) => total).sort(), [120_000, 200_000]);
-  await assertSound(app);
 });
 
 test('a change in the instant in which a month began gives up all of it', async () => {
@@ -279,7 +271,6 @@ test('a change in the instant in which a month began gives up all of it', async 
   // 334 of 365 days of 1,200.00 are taken off 2,000.00.
   const { data } = await early.get(`/invoices?subscriptionId=${abe.id}&limit=100`);
   assert.deepEqual(data.map(({ total }: Body) => total).sort(), [120_000, 90_192]);
-  await assertSound(app);
 });
 
 test('months that begin in a pause count what the year before them gave', async () => {
@@ -302,7 +293,6 @@ test('months that begin in a pause count what the year before them gave', async 
     '2027-02-08 810 2027-03-01',
     '2027-03-01 981 2027-04-01',
   ]);
-  await assertSound(app);
 });
 
 test('an anchor at the end of the month begins a period at once where it would cut a week of credits', async () => {
@@ -321,7 +311,6 @@ test('an anchor at the end of the month begins a period at once where it would c
     '2027-03-03 14 2027-03-04',
     '2027-03-04 100 2027-03-11',
   ]);
-  await assertSound(app);
 });
 
 test('an end stops the months, and a change of interval begins them anew', async () => {
@@ -336,7 +325,6 @@ test('an end stops the months, and a change of interval begins them anew', async
   assert.deepEqual(await kim.granted(), ['2028-02-01 1000 2028-03-01']);
   const weeks = (await lou.granted()).slice(1, 3);
   assert.deepEqual(weeks, ['2028-02-16 100 2028-02-23', '2028-02-23 100 2028-03-01']);
-  await assertSound(app);
 });
 
 test('a year that is not paid grants its months when it is', async () => {
@@ -355,7 +343,6 @@ test('a year that is not paid grants its months when it is', async () => {
   assert.equal(await jan.balance(), 1000);
   await late.moveTo('2029-04-01');
   assert.equal(await jan.balance(), 1000);
-  await assertSound(app);
 });
 
 test('the interval of credits comes through export, setup and clone, and an item may have another', async () => {
@@ -398,7 +385,6 @@ test('the interval of credits comes through export, setup and clone, and an item
   await change({ renewalFrequency: 'once', grantInterval: null });
   await shop.moveTo(new Date(start + 40 * 86_400_000).toISOString());
   assert.equal((await pia.granted()).length, 2);
-  await assertSound(app);
 });
 
 test('lists are filtered by the terms of prices, products, features, meters and subscriptions', async () => {
@@ -449,5 +435,4 @@ test('a jump of the clock grants what steps grant', async () => {
   }
   assert.deepEqual(ran[0], ran[1]);
   assert.equal(ran[0]?.length, 4 + 13 + 3);
-  await assertSound(app);
 });

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { after, test } from 'node:test';
 import { instant } from '../../src/kernel/calendar.ts';
 import { buyNow } from '../support/buying.ts';
 import { type Body, startTestApp } from '../support/harness.ts';
@@ -10,6 +10,7 @@ import { assertSound } from '../support/sound.ts';
 // changes nothing.
 
 const app = await startTestApp();
+after(() => assertSound(app));
 const { pricingModel } = await app.post('/pricing-models/setup', {
   name: 'Chat',
   isDefault: true,
@@ -63,7 +64,6 @@ test('500 bought messages are there after the upgrade: 520 become 1500', async (
   // They can be consumed, all of them.
   const usageEvent = { subscriptionId: id, priceSlug: 'message', transactionId: 'all', amount: 1500 };
   await app.post('/usage-events/consume', { usageEvent });
-  await assertSound(app);
 });
 
 test('they are there after a cancel, and after the same plan again a day later: 1500, 520, 1500', async () => {
@@ -82,7 +82,6 @@ test('they are there after a cancel, and after the same plan again a day later: 
   const expiresAt = instant('2026-06-03');
   await app.post('/holds', { hold: { subscriptionId: second.id, priceSlug: 'message', amount: 1500, expiresAt } });
   assert.equal(await balance(externalId, second.id), 0);
-  await assertSound(app);
 });
 
 test('credits granted by hand keep their end, priority and reason, and those of the plan end with it', async () => {
@@ -125,7 +124,6 @@ test('a first payment that fails is 402, and the free plan goes on, the very sam
     assert.equal((await subscription(freeId)).status, 'active');
     assert.equal(await balance(externalId, freeId), 505);
   }
-  await assertSound(app);
 });
 
 test('of four subscriptions that are asked for at once each is 402 or 409, and the free plan goes on', async () => {
@@ -137,7 +135,6 @@ test('of four subscriptions that are asked for at once each is 402 or 409, and t
   assert(statuses.includes(402) && statuses.every((status) => status === 402 || status === 409), statuses.join());
   assert.equal((await current(externalId)).id, freeId);
   assert.equal(await balance(externalId, freeId), 520);
-  await assertSound(app);
 });
 
 test('while a slow first payment is pending the free plan goes on; when it arrives, it is replaced', async () => {
@@ -151,7 +148,6 @@ test('while a slow first payment is pending the free plan goes on; when it arriv
   const [free, paid] = [await subscription(freeId), await subscription(id)];
   assert.deepEqual([free.status, free.replacedBySubscriptionId, paid.status], ['canceled', id, 'active']);
   assert.equal(await balance(externalId, id), 1500);
-  await assertSound(app);
 });
 
 /** The last payment of a customer. */
@@ -173,7 +169,6 @@ test('a refund of a top-up takes its unused credits back and says how many were 
   assert.deepEqual(amounts, { boughtAmount: 500, usedAmount: 120, takenBackAmount: 380, remainingAmount: 0 });
   assert.deepEqual([dry.credits, typeof usageMeterId], [answer.credits, 'string']);
   assert.equal(await balance(externalId, freeId), 0);
-  await assertSound(app);
 });
 
 test('refunds of 3.33 and 6.67 of 10.00 take back 167 and 333 of 500 credits, where an upgrade has moved them', async () => {
@@ -186,7 +181,6 @@ test('refunds of 3.33 and 6.67 of 10.00 take back 167 and 333 of 500 credits, wh
   const [rest] = (await app.post(`/payments/${payment.id}/refund`, {})).credits;
   assert.deepEqual([rest.boughtAmount, rest.takenBackAmount, rest.remainingAmount], [500, 333, 0]);
   assert.equal(await balance(externalId, id), 1000);
-  await assertSound(app);
 });
 
 test('a refund leaves the credits that a hold sets aside: of 520 with 100 held it takes 420', async () => {
@@ -197,7 +191,6 @@ test('a refund leaves the credits that a hold sets aside: of 520 with 100 held i
   const [credit] = (await app.post(`/payments/${(await lastPayment(customerId)).id}/refund`, {})).credits;
   assert.deepEqual([credit.takenBackAmount, credit.remainingAmount], [420, 80]);
   assert.equal(await balance(externalId, freeId), 0);
-  await assertSound(app);
 });
 
 test('money of a top-up that is refunded before the rest is paid grants nothing: 300 of 500 for 6.00 of 10.00', async () => {
@@ -220,7 +213,6 @@ test('money of a top-up that is refunded before the rest is paid grants nothing:
   // The next refund takes its own share only.
   const [next] = (await app.post(`/payments/${first}/refund`, { partialAmount: 100 })).credits;
   assert.deepEqual([next.takenBackAmount, next.remainingAmount], [50, 250]);
-  await assertSound(app);
 });
 
 test('two refunds of halves at once take back 250 credits each', async () => {
@@ -232,7 +224,6 @@ test('two refunds of halves at once take back 250 credits each', async () => {
     answers.map(({ credits: [credit] }) => credit.takenBackAmount),
     [250, 250],
   );
-  await assertSound(app);
 });
 
 /** Uses messages on a subscription. */
@@ -274,7 +265,6 @@ test('one-time credits come once for a customer: 100 with the plan, the 40 unuse
     if (used > 0) await consume(id, used);
     await app.post(`/subscriptions/${id}/cancel`, { cancellation: { timing: 'immediately' } });
   }
-  await assertSound(app);
 });
 
 const creditBalance = async (externalId: string, asOf?: number) => {
@@ -315,7 +305,6 @@ test('a free user buys 500, upgrades, cancels and comes back: 150 of them are us
   const [credit] = (await app.post(`/payments/${(await firstPayment(customerId)).id}/refund?dryRun=true`, {})).credits;
   const { boughtAmount, usedAmount, takenBackAmount } = credit;
   assert.deepEqual([boughtAmount, usedAmount, takenBackAmount], [500, 150, 350]);
-  await assertSound(app);
 });
 
 const prepaid = await app.post('/pricing-models/setup', {
@@ -407,7 +396,6 @@ test('credits granted to a customer without a subscription wait: of 100 with 30 
     held: 0,
     next: 1000,
   });
-  await assertSound(app);
 });
 
 test('credits granted to a customer with a plan are on it at once, and are used before those that it bought', async () => {
@@ -424,7 +412,6 @@ test('credits granted to a customer with a plan are on it at once, and are used 
     held: 0,
     next: 0,
   });
-  await assertSound(app);
 });
 
 test('a grant names one of a subscription and a customer, and a customer that exists', async () => {

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { after, describe, test } from 'node:test';
 import { type Debtor, dayOf, newDebtor } from '../support/debtor.ts';
 import { type Body, startTestApp } from '../support/harness.ts';
 import { assertSound } from '../support/sound.ts';
 import { subscribeFor } from '../support/years.ts';
 
 const app = await startTestApp();
+after(() => assertSound(app));
 
 const germany = { name: 'Ada', address: { line1: 'Gasse 1', city: 'Berlin', postal_code: '10115', country: 'DE' } };
 
@@ -81,7 +82,6 @@ test('a one-off invoice is written, discounted, taxed but for its untaxed line, 
   assert.deepEqual([part.status, part.amountPaid], ['open', 100000]);
   await caller.post(`/invoices/${invoice.id}/record-payment`, {});
   assert.equal((await caller.get(`/invoices/${invoice.id}`)).invoice.status, 'paid');
-  await assertSound(app);
 });
 
 /** A line as it was when its invoice was finalized. */
@@ -154,7 +154,6 @@ test('finalization takes the tax and the buyer of then, lets the balance pay fir
     data.map(({ amount, status }: Body) => [amount, status]),
     [[70000, 'succeeded']],
   );
-  await assertSound(app);
 });
 
 test('a declined charge of a finalized invoice leaves it open and the subscription alone, and another card pays it', async () => {
@@ -174,7 +173,6 @@ test('a declined charge of a finalized invoice leaves it open and the subscripti
   const { data: told } = await caller.get(`/events?objectId=${invoice.id}&limit=100`);
   const types = told.map(({ type }: Body) => type.split('.')[1]);
   assert.deepEqual(types, ['created', 'finalized', 'payment_failed', 'sent', 'paid']);
-  await assertSound(app);
 });
 
 test('an invoice is told of as it is made, finalized and paid, and once as overdue at its due date', async () => {
@@ -200,7 +198,6 @@ test('an invoice is told of as it is made, finalized and paid, and once as overd
   await caller.post(`/invoices/${atOnce}/mark-uncollectible`, {});
   assert.deepEqual((await told(late)).at(-1), '2026-03-01 invoice.voided void');
   assert.deepEqual((await told(atOnce)).at(-1), '2026-03-01 invoice.uncollectible uncollectible');
-  await assertSound(app);
 });
 
 /** The page of an invoice, as a browser without script uses it. */
@@ -264,7 +261,6 @@ test('the page of an invoice shows what is due after a part payment, and takes t
   const done = await look();
   assert.match(done.text, /Paid/);
   assert.doesNotMatch(done.text, /Pay by card|IBAN/);
-  await assertSound(app);
 });
 
 test('the link of an invoice opens that invoice only, and ends with the portal links of its customer', async () => {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { after, test } from 'node:test';
 import { doDueWork } from '../../src/billing/do-due-work.ts';
 import { instant } from '../../src/kernel/calendar.ts';
 import { dayOf } from '../support/debtor.ts';
@@ -10,6 +10,7 @@ import { atOnce } from '../support/spending.ts';
 import { callerOf } from '../support/years.ts';
 
 const app = await startTestApp();
+after(() => assertSound(app));
 
 // The first 1,000 calls of a month cost 0.10 each, and more of them 0.05.
 const pricing = {
@@ -114,7 +115,6 @@ test('the draft of a renewal gets late usage of its month and a line by hand, an
   // The 100 calls of May are billed with June, and the line by hand is not.
   await moveTo('2026-06-04');
   assert.deepEqual(amounts(await newest()), [3000, 1000]);
-  await assertSound(app);
 });
 
 test('late usage lowers the true-up of a commitment on the draft by its price', async () => {
@@ -127,7 +127,6 @@ test('late usage lowers the true-up of a commitment on the draft by its price', 
   await moveTo('2026-05-01T01:00');
   const { invoice, invoiceLineItems } = await newest();
   assert.deepEqual([invoice.status, amounts({ invoiceLineItems })], ['paid', [3000, 10_000, 6000, 1000]]);
-  await assertSound(app);
 });
 
 test('the next invoice, an upgrade, a threshold and an end each finalize a draft first', async () => {
@@ -172,7 +171,6 @@ test('the next invoice, an upgrade, a threshold and an end each finalize a draft
     'paid 4000',
     'paid 5000',
   ]);
-  await assertSound(app);
 });
 
 test('a change that decides by itself to wait leaves the draft to its review, and one that is made at once ends that', async () => {
@@ -199,7 +197,6 @@ test('a change that decides by itself to wait leaves the draft to its review, an
   assert.deepEqual((await newest()).invoice, draft.invoice);
   assert.equal((await change('team-monthly', 2)).resolvedTiming, 'immediately');
   assert.equal((await by.get(`/invoices/${draft.invoice.id}`)).invoice.status, 'paid');
-  await assertSound(app);
 });
 
 test('late usage that a draft takes at a threshold is billed once, and leaves nothing to invoice there', async () => {
@@ -209,7 +206,6 @@ test('late usage that a draft takes at a threshold is billed once, and leaves no
   await doDueWork(app, seller.testEnvironmentId, { forMs: 20_000 });
   const { data } = await by.get(`/invoices?subscriptionId=${id}&limit=100`);
   assert.deepEqual(data.map(({ status, total }: Body) => `${status} ${total}`).toSorted(), ['paid 3000', 'paid 9000']);
-  await assertSound(app);
 });
 
 test('a subscription that is past due by the end of a review stays so, whatever ended it', async () => {
@@ -235,7 +231,6 @@ test('a subscription that is past due by the end of a review stays so, whatever 
   const { status, total, nextAttemptAt } = (await priced.newest()).invoice;
   const failed = [await statusOf(priced), status, total, dayOf(nextAttemptAt)];
   assert.deepEqual(failed, ['past_due', 'open', 3000, '2026-05-05']);
-  await assertSound(app);
 });
 
 test('a draft is voided like an invoice that never was, and a pause waits until it is paid for', async () => {
@@ -250,7 +245,6 @@ test('a draft is voided like an invoice that never was, and a pause waits until 
   const next = await newest();
   assert.deepEqual([amounts(next).toSorted(), next.invoice.status], [[1000, 3000], 'paid']);
   assert.match(next.invoice.invoiceNumber, /-00002$/);
-  await assertSound(app);
 });
 
 test('a customer has hours of its own, and a draft that somebody finalizes earlier is charged at once', async () => {
@@ -267,7 +261,6 @@ test('a customer has hours of its own, and a draft that somebody finalizes earli
   await by.put('/customers/ada', { customer: { reviewHours: null } });
   await moveTo('2026-07-01');
   assert.equal(dayOf((await newest()).invoice.finalizesAt), '2026-07-02');
-  await assertSound(app);
 });
 
 test('two workers and two people finalize a draft at once: one number, one charge', async () => {
@@ -292,7 +285,6 @@ test('two workers and two people finalize a draft at once: one number, one charg
     data.map(({ amount }: Body) => amount),
     [3000, 3000],
   );
-  await assertSound(app);
 });
 
 test('without a payment method a draft is due after its terms, and is dunned from then on', async () => {
@@ -304,7 +296,6 @@ test('without a payment method a draft is due after its terms, and is dunned fro
   await newCard(by, invoice.customerId, 'pm_card_visa');
   await moveTo('2026-05-12');
   assert.equal((await newest()).invoice.status, 'paid');
-  await assertSound(app);
 });
 
 test('pending lines go onto the next renewal once: those of the customer, and those of the subscription', async () => {
@@ -343,7 +334,6 @@ test('pending lines go onto the next renewal once: those of the customer, and th
   assert.equal((await by.get(`/invoices/${invoice.id}/explain`)).total, 6700);
   await moveTo('2026-06-01');
   assert.deepEqual(amounts(await newest()), [3000]);
-  await assertSound(app);
 });
 
 test('a void invoice gives its items back, a draft gives back one that is taken off, and an end takes those of its subscription', async () => {
@@ -363,7 +353,6 @@ test('a void invoice gives its items back, a draft gives back one that is taken 
   await by.post(`/subscriptions/${id}/cancel`, { cancellation: { timing: 'immediately' } });
   const last = await newest();
   assert.deepEqual([last.invoice.status, amounts(last), await pending()], ['paid', [1500], 1]);
-  await assertSound(app);
 });
 
 test('the last line of a draft stays, because an invoice has one, and due work goes on', async () => {
@@ -379,7 +368,6 @@ test('the last line of a draft stays, because an invoice has one, and due work g
   assert.match(await refusal('DELETE', path), /^400 .*void the draft instead/);
   await moveTo('2026-05-02');
   assert.equal((await by.get(`/invoices/${draft.id}`)).invoice.status, 'paid');
-  await assertSound(app);
 });
 
 test('while a renewal takes an item, it is not changed, and of many that are added at once none is lost', async () => {
@@ -402,5 +390,4 @@ test('while a renewal takes an item, it is not changed, and of many that are add
   assert.deepEqual([data.length, data.filter(({ status }: Body) => status === 'pending').length], [7, 0]);
   const lines = (await by.get('/invoice-line-items?limit=100')).data;
   assert.equal(lines.length, 3 + 7);
-  await assertSound(app);
 });

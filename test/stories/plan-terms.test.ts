@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { after, test } from 'node:test';
 import { instant } from '../../src/kernel/calendar.ts';
 import { type Body, startTestApp } from '../support/harness.ts';
 import { credits, meter, newCard, newCustomer, plan } from '../support/shop.ts';
@@ -7,6 +7,7 @@ import { assertSound } from '../support/sound.ts';
 import { callerOf } from '../support/years.ts';
 
 const app = await startTestApp();
+after(() => assertSound(app));
 
 test('a setup fee', async (t) => {
   const agency = await app.newOrganization();
@@ -136,7 +137,6 @@ test('a setup fee', async (t) => {
     const { id } = await join('build-monthly');
     assert.deepEqual(await bills(id), [['paid', 3000]]);
   });
-  await assertSound(app);
 });
 
 test('a minimum commitment', async (t) => {
@@ -354,7 +354,6 @@ test('a minimum commitment', async (t) => {
     await by.put(`/products/${before.productId}`, { product: {}, price: { minimumCommitment: null } });
     assert.equal((await by.get(path)).price.active, false);
   });
-  await assertSound(app);
 });
 
 test('a rate card', async (t) => {
@@ -526,7 +525,6 @@ test('a rate card', async (t) => {
     assert.equal((await by.get(`/prices/${priceId}`)).price.unitPrice, 7);
     assert.equal(await use(1), 'pro-calls');
   });
-  await assertSound(app);
 });
 
 test('an anchor that moves at the instant at which a free plan begins grants its share of credits once', async () => {
@@ -552,5 +550,4 @@ test('an anchor that moves at the instant at which a free plan begins grants its
   const subscription = { billingCycleAnchorDate: instant('2026-04-11') };
   await by.put(`/subscriptions/${data[0].id}`, { subscription });
   assert.equal(await balance(), 10);
-  await assertSound(app);
 });

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { after, test } from 'node:test';
 import { runInEnvironment } from '../../src/database/work.ts';
 import { instant } from '../../src/kernel/calendar.ts';
 import { buyNow } from '../support/buying.ts';
@@ -11,6 +11,7 @@ import { callerOf } from '../support/years.ts';
 // Plans and products that grant credits of a pool. A plan's credits end by its rule; bought ones stay with the customer.
 
 const app = await startTestApp();
+after(() => assertSound(app));
 const ofPool = (slug: string, amount: number, more: object = {}) => {
   const { usageMeterSlug: _, ...grant } = credits(slug, amount, '');
   return { ...grant, creditPoolSlug: 'ai', ...more };
@@ -123,7 +124,6 @@ test('a plan grants credits of a pool at its start and at each renewal, and unus
   await user.use(15);
   await user.moveTo('2026-08-01');
   assert.equal(await user.available(), '120');
-  await assertSound(app);
 });
 
 test('balances name a pool by its new slug at once, and an archived customer keeps its balances', async () => {
@@ -153,7 +153,6 @@ test('credits of a plan that end and leave too few in a pool are published, thos
   await user.post(`/subscription-item-features/${currentSubscription.experimental.featureItems[0].id}/expire`, {});
   await user.moveTo('2026-08-01');
   assert.deepEqual([await user.available(), await low()], ['20', 1]);
-  await assertSound(app);
 });
 
 test('a free user buys 500, upgrades, cancels and comes back: every credit is accounted for', async () => {
@@ -186,7 +185,6 @@ test('a free user buys 500, upgrades, cancels and comes back: every credit is ac
     70,
     340,
   ]);
-  await assertSound(app);
 });
 
 test('200 events of two meters that cross the line of one pool buy one top-up, which closes the gap', async () => {
@@ -238,7 +236,6 @@ test('200 events of two meters that cross the line of one pool buy one top-up, w
     await refused({ ...terms, below: '0' }),
     /must be a whole number of units, or for a pool a decimal text/,
   );
-  await assertSound(app);
 });
 
 test('a hold and a consume trigger the top-up of a pool, a declined card stops it after three failures', async () => {
@@ -265,7 +262,6 @@ test('a hold and a consume trigger the top-up of a pool, a declined card stops i
   await app.runJobs({ all: true });
   const { creditBalances } = await user.get(`/customers/${user.externalId}/credit-balances`);
   assert.equal(creditBalances.find(({ slug }: Body) => slug === 'ai').paid, '500');
-  await assertSound(app);
 });
 
 test('a plan that is left and taken again in its period grants what was not used of it', async () => {
@@ -278,7 +274,6 @@ test('a plan that is left and taken again in its period grants what was not used
   assert.equal(await user.available(), '6');
   await user.subscribe('scale-monthly');
   assert.equal(await user.available(), '330');
-  await assertSound(app);
 });
 
 test('a refund of bought credits takes back what is unused, whichever plans came and went', async () => {
@@ -302,7 +297,6 @@ test('a refund of bought credits takes back what is unused, whichever plans came
   ]);
   // The 10 of the free plan, to which the cancellation led.
   assert.deepEqual(await user.balance(), { available: '10', granted: '10', paid: '0' });
-  await assertSound(app);
 });
 
 test('a change of plan grants the rest of the period, and going back grants nothing more', async () => {
@@ -322,7 +316,6 @@ test('a change of plan grants the rest of the period, and going back grants noth
   await user.moveTo('2026-07-01');
   // The welcome stays, 100 are new, and 20 roll over.
   assert.equal(await user.available(), '170');
-  await assertSound(app);
 });
 
 test('credits of an interval come each week, and those of a pause are given back', async () => {
@@ -337,7 +330,6 @@ test('credits of an interval come each week, and those of a pause are given back
   await user.moveTo('2026-06-09');
   await user.post(`/subscriptions/${id}/resume`, {});
   assert.ok(paused < 7 && Number(await user.available()) > paused);
-  await assertSound(app);
 });
 
 test('usage of a subscription after the end of another one does not draw what that plan granted, however late the end is', async () => {
@@ -372,7 +364,6 @@ test('usage of a subscription after the end of another one does not draw what th
     ({ issuedAmount, appliedAmount }) => `${appliedAmount} of ${issuedAmount}`,
   );
   assert.deepEqual(applied.toSorted(), ['0 of 10', '0 of 50', '100 of 100', '30 of 300']);
-  await assertSound(app);
 });
 
 test('entitlements and checks answer the pool of a feature', async () => {

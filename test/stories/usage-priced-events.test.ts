@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { after, test } from 'node:test';
 import { instant } from '../../src/kernel/calendar.ts';
 import { type Body, startTestApp } from '../support/harness.ts';
 import { credits, meter, newCustomer, plan } from '../support/shop.ts';
@@ -7,6 +7,7 @@ import { assertSound } from '../support/sound.ts';
 import { callerOf } from '../support/years.ts';
 
 const app = await startTestApp();
+after(() => assertSound(app));
 const organization = await app.newOrganization();
 const caller = callerOf(app, organization);
 const send = (method: string, path: string, body: Body) =>
@@ -106,7 +107,6 @@ test('a payments platform bills 2.9 % and 30 cents of each payment, at least 10.
   const page = await app.request('GET', `/invoices/${invoice.id}/html`, undefined, { key: organization.testKey });
   for (const text of ['150,000 at 2.9%', '15 events at $0.30 each', '$4.50', '140,000 of them billed before'])
     assert.ok(String(page.body).includes(text), text);
-  await assertSound(app);
 });
 
 test('payments of a voided invoice are billed again with their fees, in their own period', async () => {
@@ -120,7 +120,6 @@ test('payments of a voided invoice are billed again with their fees, in their ow
   await bob.use('transfers', 1000);
   assert.deepEqual((await bob.upcoming()).sort(), ['1,000 transfers: 59', '2,000 transfers: 118']);
   await app.owner.updateTable('paymentMethods').set({ processorToken: 'pm_card_visa' }).execute();
-  await assertSound(app);
 });
 
 test('credits cover the amounts of transfers, and the fee of each is owed beside them', async () => {
@@ -136,7 +135,6 @@ test('credits cover the amounts of transfers, and the fee of each is owed beside
   await caller.moveTo(instant('2026-05-01'));
   const invoice = await cleo.last();
   assert.deepEqual([invoice.status, invoice.total], ['paid', 3030]);
-  await assertSound(app);
 });
 
 test('events bring their own prices, which are added up exactly and rounded once', async () => {
@@ -166,7 +164,6 @@ test('events bring their own prices, which are added up exactly and rounded once
   assert.deepEqual([line.eventsSoFar, line.eventsAmount, line.amount, line.tiers], [3, '1.5', 2, []]);
   const page = await app.request('GET', `/invoices/${invoice.id}/html`, undefined, { key: organization.testKey });
   assert.ok(String(page.body).includes('3 events at their own prices'));
-  await assertSound(app);
 });
 
 test('an event without its own price, with one that its price does not take, and a hold of own prices are refused', async () => {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { after, test } from 'node:test';
 import { doDueWork } from '../../src/billing/do-due-work.ts';
 import { instant } from '../../src/kernel/calendar.ts';
 import { type Body, startTestApp } from '../support/harness.ts';
@@ -8,6 +8,7 @@ import { assertSound } from '../support/sound.ts';
 import { callerOf } from '../support/years.ts';
 
 const app = await startTestApp();
+after(() => assertSound(app));
 
 // The first 1,000 calls cost 0.10 each, and more of them 0.05. So 1,000 are worth 100.00.
 const pricing = {
@@ -232,7 +233,6 @@ test('a billing threshold', async (t) => {
       [3000, 2500, 4500],
     );
   });
-  await assertSound(app);
 });
 
 test('usage that waits is invoiced as of its instant, whether the clock goes step by step or jumps', async () => {
@@ -260,7 +260,6 @@ test('usage that waits is invoiced as of its instant, whether the clock goes ste
       ['renewal', 3000n],
     ],
   );
-  await assertSound(app);
 });
 
 test('events that cross the line at once make one invoice, and with several workers at work every call is billed once', async () => {
@@ -291,5 +290,4 @@ test('events that cross the line at once make one invoice, and with several work
     bills.reduce((sum, [, amount]) => sum + amount, 0),
     worth(2000),
   );
-  await assertSound(app);
 });
