@@ -16,10 +16,10 @@ test('a policy calls its functions directly, and numbers come from a trigger', (
   assert.deepEqual(
     statementsOfPlaced(`
       create policy tenant on notes using (environment_id = (select current_environment()) or (select model()) is null);
-      create table notes (id bigint generated always as identity, at bigint);`),
+      create table notes (id integer not null generated always as identity, at bigint);`),
     [
       'create policy tenant on notes using (environment_id = current_environment() or model() is not distinct from null)',
-      'create table notes (id bigint not null, at bigint)',
+      'create table notes (id integer not null, at bigint)',
       "select draw_numbers('notes', 'id')",
     ],
   );

@@ -19,7 +19,7 @@ function splitStatements(text: string): string[] {
 const isUnset = /\(select ([a-z_]+\(\))\) is null/g;
 const askedOnce = /\(select ([a-z_]+\(\))\)/g;
 const newTable = /\bcreate table (?:if not exists )?([a-z_0-9]+)/;
-const identity = /\b([a-z_]+) bigint generated (?:always|by default) as identity\b/g;
+const identity = /\b([a-z_]+) (bigint|integer)(?: not null)? generated (?:always|by default) as identity\b/g;
 
 /** The statements of a migration as a distributed schema takes them. `takeAwayWhatCitusRefuses` does the rest afterwards. */
 export function statementsOfPlaced(text: string): string[] {
@@ -31,6 +31,6 @@ export function statementsOfPlaced(text: string): string[] {
       plain.matchAll(identity),
       ([, column]) => `select draw_numbers('${table}', '${column}')`,
     );
-    return [plain.replaceAll(identity, '$1 bigint not null'), ...numbered];
+    return [plain.replaceAll(identity, '$1 $2 not null'), ...numbered];
   });
 }

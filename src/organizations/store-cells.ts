@@ -108,9 +108,9 @@ export async function countSlots(worker: Database): Promise<ReadonlyMap<string, 
 export async function openSlots(worker: Database, there: Database, cell: string): Promise<void> {
   const { rows } = await sql<{ codes: string[] }>`
     select coalesce(array_agg(code), '{}') as codes from slots where cell = ${cell}`.execute(worker);
-  await sql`insert into slots_here (code) select unnest(${rows[0]?.codes ?? []}::text[]) on conflict do nothing`.execute(
-    there,
-  );
+  await sql`
+    insert into slots_here (code) select code from one_row, unnest(${rows[0]?.codes ?? []}::text[]) code
+    on conflict do nothing`.execute(there);
 }
 
 /** Gives a cell its number, which no other has. */

@@ -152,7 +152,7 @@ test('the coordinator takes the statements of each migration that a placed schem
   const refused = [
     'alter table a add constraint b check (c > 0), add constraint d check (e > 0)',
     "do $$ begin execute 'create table a (b bigint)'; end $$",
-    'create table a (b integer generated always as identity)',
+    'create table a (b smallint generated always as identity)',
   ];
   assert.deepEqual(refusedByCoordinator(refused.join(';\n')), refused);
 });
