@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type pg from 'pg';
+import pg from 'pg';
 import { advisoryLocks } from './advisory-locks.ts';
 import { createPoolAt, serviceRole, workerRole } from './database.ts';
 
@@ -370,7 +370,11 @@ export async function countSessions(client: pg.PoolClient): Promise<number> {
 }
 
 async function onAllNodes(client: pg.Pool | pg.PoolClient, commands: readonly string[]): Promise<void> {
-  const command = ['set citus.enable_ddl_propagation = off', ...commands].join(';\n');
+  // One statement: of several, Citus waits for the first alone, and then closes the connection.
+  const steps = ['set citus.enable_ddl_propagation = off', ...commands].map(
+    (step) => `execute ${pg.escapeLiteral(step)};`,
+  );
+  const command = `do ${pg.escapeLiteral(`begin\n${steps.join('\n')}\nend`)}`;
   const { rows } = await client.query<{ result: string }>(
     'select result from run_command_on_all_nodes($1) where not success',
     [command],
