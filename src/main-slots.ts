@@ -83,6 +83,8 @@ export async function startCellsOfRequests({ server, access }: OpenedCell, optio
     if (known !== undefined) {
       const { address } = await known;
       if (address === cell.address) return known;
+      // Another request has seen the new address first.
+      if (connected.get(name) !== known) return connectionTo(name);
       disconnect(name, known).catch((error: unknown) => log.warn({ err: error }, `Cell ${name}: its former address`));
     }
     const connecting = connect({ server, access }, cell, options);

@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import { nameOfHash } from '../database/api-key.ts';
 import type { Cells, WithCells } from '../database/cells.ts';
 import type { Database } from '../database/database.ts';
@@ -16,7 +17,7 @@ const mostKeys = 10_000;
 
 /** The environment of a key never changes, so it is read once. */
 export function environmentReader(home: Database): EnvironmentOf {
-  const known = new Map<string, number>();
+  const known = new LRUCache<string, number>({ max: mostKeys });
   return async (entry) => {
     if ('sessionToken' in entry) return entry.environmentId;
     const name = nameOfHash(entry.apiKeyHash);
@@ -24,7 +25,6 @@ export function environmentReader(home: Database): EnvironmentOf {
     if (found !== undefined) return found;
     const read = await runInEnvironment(home, { ...entry, sufficient: null }, async (work) => work.environmentId);
     if (read === null) throw new Problem('unauthorized');
-    if (known.size >= mostKeys) known.clear();
     known.set(name, read.answer);
     return read.answer;
   };

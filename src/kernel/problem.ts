@@ -69,7 +69,7 @@ export const registry = {
     'TOO_MANY_REQUESTS',
     'Too many pages of this {of} were requested: the limit is {limit} per second. Try again shortly.',
   ],
-  tooManyStreams: ['TOO_MANY_REQUESTS', 'The {of} has {limit} open streams, the most. Close one of them first.'],
+  tooManyStreams: ['TOO_MANY_REQUESTS', 'The {of} has the maximum of {limit} open streams. Close one of them first.'],
   overloaded: ['SERVICE_UNAVAILABLE', 'The service is at capacity and did not process the request. Try again shortly.'],
   databaseTookTooLong: [
     'SERVICE_UNAVAILABLE',

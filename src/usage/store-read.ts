@@ -89,6 +89,7 @@ async function countMatches(work: Work, choice: SeriesChoice, { series, range }:
   const { usageMeterId, ...others } = series;
   if (range === null && Object.values(others).every((filter) => filter === undefined)) {
     const ofMeter = usageMeterId === undefined ? sql`true` : sql`usage_meter_id = ${usageMeterId}`;
+    // Each row has an event at least, so no more rows are needed.
     const { rows } = await sql<{ total: number }>`
       select coalesce(sum(events), 0)::bigint as total
         from (select events from usage_hours

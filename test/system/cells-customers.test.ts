@@ -1,51 +1,25 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import pg from 'pg';
 import { routes, routesOfPeople } from '../../src/api/routes.ts';
 import { readConfig } from '../../src/config.ts';
 import { slotOfCustomer } from '../../src/customers/actions-slots.ts';
 import { slotOf } from '../../src/kernel/id.ts';
-import { check, createOrganization, revokeKey } from '../../src/main-admin.ts';
+import { check, revokeKey } from '../../src/main-admin.ts';
 import { addCell, assignSlots, showCells } from '../../src/main-cells.ts';
+import { startCellsServer } from '../support/cells-fixture.ts';
 import type { Body } from '../support/harness.ts';
-import { OwnPostgres, PressedService, until } from '../support/pressed.ts';
+import { PressedService, until } from '../support/pressed.ts';
 import { printed } from '../support/printed.ts';
 
 // Customers of one environment in a home cell, in a cell of its database and in a cell of another database.
 const key = 'sk_test_of_the_home_cell';
 const json = { json: true };
-let postgres: OwnPostgres;
-let admin: pg.Client;
-let elsewhere: pg.Client;
-let settings: Readonly<Record<string, string>>;
+const { admin, elsewhere, addressElsewhere: url, settings, stop } = await startCellsServer(key);
 let service: PressedService;
-
-function addressOf(user: string, database: string): string {
-  const url = new URL(postgres.url);
-  url.pathname = `/${database}`;
-  if (user !== '') Object.assign(url, { username: user, password: 'p' });
-  return url.href;
-}
 
 const config = () => readConfig(settings);
 
 before(async () => {
-  postgres = await OwnPostgres.start();
-  admin = new pg.Client({ connectionString: postgres.url });
-  await admin.connect();
-  await admin.query('create database elsewhere');
-  elsewhere = new pg.Client({ connectionString: addressOf('', 'elsewhere') });
-  await elsewhere.connect();
-  settings = {
-    DATABASE_URL: addressOf('requests', new URL(postgres.url).pathname.slice(1)),
-    TOLLKEEPER_MIGRATE_URL: postgres.url,
-    DATABASE_SCHEMA: 'home',
-    TOLLKEEPER_ENCRYPTION_KEY: Buffer.alloc(32, 1).toString('base64'),
-    LOG_LEVEL: 'error',
-    TOLLKEEPER_TEST_KEY: key,
-  };
-  await printed(() => createOrganization(config(), { name: 'Acme', ...json }));
-  const url = `postgres://127.0.0.1:${new URL(postgres.url).port}/elsewhere`;
   await printed(() => Promise.all([addCell(config(), 'cell_a', json), addCell(config(), 'cell_b', { url, ...json })]));
   service = await PressedService.spawn({ ...settings, LOG_LEVEL: 'warn' });
   await service.untilListening();
@@ -53,9 +27,7 @@ before(async () => {
 
 after(async () => {
   await service.remove();
-  await admin.end();
-  await elsewhere.end();
-  await postgres.remove();
+  await stop();
 });
 
 async function ask(

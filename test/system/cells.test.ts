@@ -3,56 +3,25 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import process from 'node:process';
-import { after, before, test } from 'node:test';
-import pg from 'pg';
+import { after, test } from 'node:test';
+import type pg from 'pg';
 import { readConfig } from '../../src/config.ts';
 import { knownMigrations } from '../../src/database/migrate.ts';
 import { invariants } from '../../src/invariants/check-invariants.ts';
-import { check, createOrganization, runMigrate } from '../../src/main-admin.ts';
+import { check, runMigrate } from '../../src/main-admin.ts';
 import { addCell, showCells } from '../../src/main-cells.ts';
+import { startCellsServer } from '../support/cells-fixture.ts';
 import type { Body } from '../support/harness.ts';
-import { OwnPostgres, PressedService, until } from '../support/pressed.ts';
+import { PressedService, until } from '../support/pressed.ts';
 import { printed } from '../support/printed.ts';
 import { program } from '../support/program.ts';
 import { startEndpoint } from '../support/webhook-endpoint.ts';
 
-// A home cell in the schema `home`, and cells in its database and in another, with a login that owns nothing.
 const key = 'sk_test_of_the_home_cell';
 const endpoint = await startEndpoint(() => ({ status: 200 }));
-let postgres: OwnPostgres;
-let admin: pg.Client;
-let settings: Readonly<Record<string, string>>;
-let elsewhere: string;
+const { admin, elsewhere: other, addressElsewhere: elsewhere, settings, stop } = await startCellsServer(key);
 
-function addressOf(user: string, database: string): string {
-  const url = new URL(postgres.url);
-  url.pathname = `/${database}`;
-  if (user !== '') Object.assign(url, { username: user, password: 'p' });
-  return url.href;
-}
-
-before(async () => {
-  postgres = await OwnPostgres.start();
-  admin = new pg.Client({ connectionString: postgres.url });
-  await admin.connect();
-  await admin.query('create database elsewhere');
-  const database = new URL(postgres.url).pathname.slice(1);
-  elsewhere = `postgres://127.0.0.1:${new URL(postgres.url).port}/elsewhere`;
-  settings = {
-    DATABASE_URL: addressOf('requests', database),
-    TOLLKEEPER_MIGRATE_URL: postgres.url,
-    DATABASE_SCHEMA: 'home',
-    TOLLKEEPER_ENCRYPTION_KEY: Buffer.alloc(32, 1).toString('base64'),
-    LOG_LEVEL: 'error',
-    TOLLKEEPER_TEST_KEY: key,
-  };
-  await printed(() => createOrganization(config(), { name: 'Acme', ...json }));
-});
-
-after(async () => {
-  await admin.end();
-  await postgres.remove();
-});
+after(stop);
 
 const spawnCommand = (args: readonly string[]): ChildProcess =>
   spawn(process.execPath, [program, ...args], { env: { ...process.env, ...settings } });
@@ -90,12 +59,9 @@ test('a cell is added by two commands at once and by a repeat, in the database o
     { name: 'cell_a', address: null, isHome: false, slots: 0 },
     { name: 'cell_b', address: elsewhere, isHome: false, slots: 0 },
   ]);
-  const other = new pg.Client({ connectionString: addressOf('', 'elsewhere') });
-  await other.connect();
   const shape = await shapeOf(admin, 'home');
   assert.deepEqual(await shapeOf(admin, 'cell_a'), shape);
   assert.deepEqual(await shapeOf(other, 'cell_b'), shape);
-  await other.end();
   const { rows } = await admin.query(
     'select h.installation = a.installation as same, h.is_home as home, a.is_home as cell from home.cell h, cell_a.cell a',
   );
