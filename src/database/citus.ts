@@ -173,7 +173,7 @@ begin
     execute format('alter policy %I on %s using (is_here() and (%s))', found.name, found.of_table,
       regexp_replace(found.condition, '\( SELECT ([a-z_]+\(\)) AS [a-z_]+\)', '\1', 'g'));
   end loop;
-  -- A migration makes policies by it.
+  -- Migrations make policies by secure_tenant_tables, so it makes them in a form that Citus takes.
   for found in
     select pg_get_functiondef(p.oid) as definition
       from pg_proc p where p.pronamespace = current_schema()::regnamespace and p.proname = 'secure_tenant_tables'
