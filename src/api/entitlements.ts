@@ -28,8 +28,18 @@ export const entitlementRoutes = [
     returns: z.object({ results: z.array(EntitlementCheckResult) }),
     refuses: [],
     etag: true,
-    handle: async (work, { body }) => ({
-      results: await checkEntitlements(work, { ...body, pricingModelId: body.pricingModelId ?? undefined }, catchUpAll),
+    divided: {
+      field: 'checks',
+      answers: 'results',
+      answersOf: ({ results }) => results.map((result) => [result]),
+      stores: false,
+    },
+    handle: async (work, { body: { checks, pricingModelId }, places }) => ({
+      results: await checkEntitlements(
+        work,
+        { checks, pricingModelId: pricingModelId ?? undefined, places },
+        catchUpAll,
+      ),
     }),
   }),
 ];

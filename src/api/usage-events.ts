@@ -17,7 +17,7 @@ import { consumeUsage } from '../usage/actions-consume.ts';
 import { recordUsage } from '../usage/actions-record.ts';
 import { ArchivedUntil, eventFilters } from '../usage/event-query.ts';
 import { LedgerEntry } from '../usage/ledger.ts';
-import { first, type UsageRequest } from '../usage/usage-draft.ts';
+import { eventsOfEach, first, type UsageRequest } from '../usage/usage-draft.ts';
 import { maxEventsPerRequest, NewUsageEvent, UsageBalance, UsageEvent, UsageEventId } from '../usage/usage-event.ts';
 
 const tag = 'Usage events';
@@ -82,15 +82,17 @@ export const usageEventRoutes = [
       'Records up to 10,000 events, all of them or none, and returns one event for each, in order. An event with an ' +
       '`eventName` counts on each usage meter that it matches: one event is stored and returned for each. A stored ' +
       'event with the same `transactionId` is returned and not counted again. A body of `application/x-ndjson` ' +
-      'has one event in each line.',
+      'has one event in each line. With customers in several cells, each cell stores all of its events or none. A refusal ' +
+      'then has the indexes of events that were stored in `stored`, and a repeat of the request counts none of them again.',
     tag,
     body: z.object({ usageEvents: z.array(NewUsageEvent).max(maxEventsPerRequest) }),
     returns: z.object({ usageEvents: z.array(UsageEvent) }),
     refuses,
     list: { field: 'usageEvents', element: NewUsageEvent, atMost: maxEventsPerRequest },
     text: jsonInTurns,
+    divided: { field: 'usageEvents', answers: 'usageEvents', answersOf: eventsOfEach, stores: true },
     operation: recording,
-    request: ({ body }) => record(body.usageEvents, (index) => ['usageEvents', index]),
+    request: ({ body, places }) => record(body.usageEvents, (index) => ['usageEvents', places?.[index] ?? index]),
     answer: ({ events }) => ({ usageEvents: [...events] }),
   }),
   batchedRoute({

@@ -77,12 +77,14 @@ function toEntitled({ subscriptions }: store.FoundEntitlements) {
 interface ChecksRequest {
   readonly checks: readonly EntitlementCheck[];
   readonly pricingModelId?: string | undefined;
+  /** The places of the checks in the list of the caller; absent: they are that list. */
+  readonly places?: readonly number[] | undefined;
 }
 
 /** Decides checks in order. Refuses an external id that is ambiguous between pricing models. */
 export async function checkEntitlements(
   work: Work,
-  { checks, pricingModelId }: ChecksRequest,
+  { checks, pricingModelId, places }: ChecksRequest,
   catchUp: CatchUp,
 ): Promise<EntitlementCheckResult[]> {
   const requested = askedOf(checks);
@@ -96,7 +98,7 @@ export async function checkEntitlements(
     const index = checks.findIndex(({ customerExternalId }) => ambiguous.has(customerExternalId));
     assert(index >= 0, 'every external id stands in a check');
     throw invalid(
-      ['checks', index, 'customerExternalId'],
+      ['checks', places?.[index] ?? index, 'customerExternalId'],
       'is ambiguous: several pricing models have a customer with this external id, so send pricingModelId',
     );
   }

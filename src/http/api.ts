@@ -2,10 +2,10 @@ import { createHash } from 'node:crypto';
 import type { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { hashApiKey, keyHashOf } from '../database/api-key.ts';
-import { type Cells, slotIsClosed, slotIsElsewhere } from '../database/cells.ts';
+import type { Cells } from '../database/cells.ts';
 import type { ReadReplica } from '../database/read-replica.ts';
 import { refreshStatistics } from '../database/statistics.ts';
-import { type Effect, type KeyEntry, runInEnvironment, type SessionEntry, type Work } from '../database/work.ts';
+import { runInEnvironment, type SessionEntry, type Work } from '../database/work.ts';
 import { createRequestBatcher, type RequestBatcher } from '../jobs/batcher.ts';
 import { type JobContext, runEffects } from '../jobs/queue.ts';
 import { documentPolicy } from '../kernel/html.ts';
@@ -23,23 +23,33 @@ import {
   readBody,
   readBodyInTurns,
 } from './body.ts';
-import { cellsOfRequest, type EnvironmentOf, environmentReader, mergePages, requestCopies } from './cells.ts';
-import { addressAsked, isFromOurPages } from './connections.ts';
 import {
-  beginIdempotent,
-  forgetAnswer,
-  hasIdempotencyKey,
-  type IdempotentRequest,
-  lockFinalAnswer,
-  readIdempotencyKey,
-  renewAnswer,
-  storeAnswer,
-  withKey,
-} from './idempotency.ts';
+  type CallerEntry,
+  cellsOfRequest,
+  type EntryOfCell,
+  type EnvironmentOf,
+  environmentReader,
+  mergePages,
+} from './cells.ts';
+import { addressAsked, isFromOurPages } from './connections.ts';
+import { hasIdempotencyKey, readIdempotencyKey, renewAnswer, storedInParts } from './idempotency.ts';
 import type { KeyUse } from './key-use.ts';
+import {
+  divide,
+  inputOfPart,
+  isOfSlot,
+  joinTexts,
+  type Part,
+  performPart,
+  refusalOfParts,
+  type Texts,
+  textsOf,
+  writeTexts,
+} from './parts.ts';
+import { type Asked, finish, perform } from './perform.ts';
 import type { Caller, RateLimit } from './rate-limit.ts';
 import { noQuery, parseParams, parseQuery, validationProblem } from './request.ts';
-import type { ReadMore, Route, RouteInput } from './route.ts';
+import type { Divided, ReadMore, Route, RouteInput } from './route.ts';
 import { findUnknownFields, ignoredHeader, issuesOfUnknown, placeOf, type UnknownField } from './unknown-fields.ts';
 
 export interface ApiContext extends JobContext {
@@ -162,13 +172,6 @@ async function noteKey(rateLimit: RateLimit, request: FastifyRequest, answered: 
   }
 }
 
-interface Asked {
-  readonly route: Route;
-  readonly input: RouteInput<never, never, never>;
-  readonly dryRun: boolean;
-  readonly idempotency: IdempotentRequest | null;
-}
-
 /** A request as it was read. */
 interface Requested {
   /** The parsed request, or its problem. */
@@ -199,8 +202,7 @@ async function answer(context: Serving, route: Route, request: FastifyRequest, r
   try {
     return await answerInCells(context, cells, received);
   } catch (error) {
-    const { code } = error as { code?: unknown };
-    if (code !== slotIsElsewhere && code !== slotIsClosed) throw error;
+    if (!isOfSlot(error)) throw error;
     // The slot may have been given away a moment ago.
     await cells.refresh();
     return answerInCells(context, cells, received);
@@ -220,21 +222,20 @@ async function answerInCells(home: Serving, cells: Cells, received: Received): P
   const { route, request, reply, requested, entry } = received;
   const { asked } = requested;
   if (asked instanceof Problem) throw asked;
-  const found = await cellsOfRequest(cells, route, asked.input, () => home.environmentOf(entry));
+  const readEnvironment = () => home.environmentOf(entry);
+  const { divided } = route;
+  const parts = divided ? await divide(cells, divided, asked.input, readEnvironment) : [];
+  const found = divided
+    ? parts.map(({ cell }) => cell)
+    : await cellsOfRequest(cells, route, asked.input, readEnvironment);
+  if ('sessionToken' in entry && route.method !== 'GET' && found.some((name) => name !== null))
+    throw new Problem('notOverCells');
+  // An answer is stored in parts, because its customers may be in several cells when the request is repeated.
+  if (divided && (parts.length > 1 || (parts.length === 1 && asked.idempotency !== null)))
+    return answerInParts(home, received, { asked, divided, parts });
   const [cell = null] = found;
-  if (found.length === 1 && cell === null) return answerIn(home, received);
-  if ('sessionToken' in entry && route.method !== 'GET') throw new Problem('notOverCells');
-  if (found.length === 1 && cell !== null) {
-    const entered = { ...received, entry: await entryOfCell(home, entry) };
-    const answered = answerIn(await home.inCell(cell), entered);
-    return answered.catch(async (error: unknown) => {
-      const isUnknown = error instanceof Problem && error.problem === 'unauthorized';
-      // A key that home knows may not have reached the cell.
-      throw isUnknown && (await runInEnvironment(home.database, entry, async () => true))
-        ? new Problem('cellNotReady')
-        : error;
-    });
-  }
+  if (found.length <= 1)
+    return enterCell(home, cell, entry, (serving, entered) => answerIn(serving, { ...received, entry: entered }));
   const publicUrl = home.publicUrl ?? addressAsked(request);
   const pageIn = async (serving: Serving, caller: EntryOfCell) => {
     const act = (work: Work) => route.handle(work, admitted(requested, work, reply).input as never, serving);
@@ -251,8 +252,91 @@ async function answerInCells(home: Serving, cells: Cells, received: Received): P
   return jsonPayload(route, request, reply, await (route.text ?? jsonInTurns)(answer));
 }
 
-/** A caller as another cell knows it: keys are copied to it, and sessions are not. */
-type EntryOfCell = CallerEntry | { readonly environmentId: number };
+/** Acts in a cell for a caller that home or the cell admits. */
+async function enterCell<Answer>(
+  home: Serving,
+  cell: string | null,
+  entry: CallerEntry,
+  act: (serving: Serving, entry: EntryOfCell) => Promise<Answer>,
+): Promise<Answer> {
+  if (cell === null) return act(home, entry);
+  const entered = await entryOfCell(home, entry);
+  return act(await home.inCell(cell), entered).catch(async (error: unknown) => {
+    const isUnknown = error instanceof Problem && error.problem === 'unauthorized';
+    // A key that home knows may not have reached the cell.
+    throw isUnknown && (await runInEnvironment(home.database, entry, async () => true))
+      ? new Problem('cellNotReady')
+      : error;
+  });
+}
+
+interface InParts {
+  readonly asked: Asked;
+  readonly divided: Divided;
+  readonly parts: readonly Part[];
+}
+
+/** Answers in the cells of its parts at once, when all have committed. */
+async function answerInParts(home: Serving, received: Received, { asked, divided, parts }: InParts): Promise<Payload> {
+  const { route, request, reply, requested, entry } = received;
+  if (requested.unknown.length > 0)
+    await runInEnvironment(home.database, entry, async (work) => admitted(requested, work, reply));
+  nameIgnored(reply, requested.ignored);
+  const settled = await Promise.allSettled(
+    parts.map(({ cell, places }) =>
+      enterCell(home, cell, entry, (serving, entered) =>
+        answerPart(serving, { ...received, entry: entered }, { asked, divided, places }),
+      ),
+    ),
+  );
+  const answered = settled.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []));
+  if (answered.length < parts.length) throw refusalOfParts(parts, settled, { stores: divided.stores && !asked.dryRun });
+  if ('apiKeyHash' in entry) home.keyUse.note(entry.apiKeyHash);
+  if (asked.dryRun) reply.header('dry-run', 'true');
+  if (answered.every(({ replayed }) => replayed)) reply.header('idempotent-replayed', 'true');
+  return jsonPayload(route, request, reply, joinTexts(divided, answered));
+}
+
+interface PartAsked {
+  readonly asked: Asked;
+  readonly divided: Divided;
+  readonly places: readonly number[];
+}
+
+/** Answers the elements of one cell there. */
+async function answerPart(
+  context: Serving,
+  { route, request, reply, requested, entry }: Omit<Received, 'entry'> & { readonly entry: EntryOfCell },
+  { asked, divided, places }: PartAsked,
+): Promise<{ readonly texts: Texts; readonly replayed: boolean }> {
+  const { batched } = route;
+  if (batched && isBatchable(requested) && 'apiKeyHash' in entry) {
+    const batchable = batched.request(inputOfPart(divided, asked.input, places) as never);
+    if (batchable !== null) {
+      const answered = await context.batcher.submit(batched.operation, entry, batchable, actionOf(route));
+      return { texts: await textsOf(divided, places, answered), replayed: false };
+    }
+  }
+  const idempotency = asked.idempotency && storedInParts(asked.idempotency);
+  const auditContext = { action: actionOf(route), requestId: request.id };
+  const publicUrl = context.publicUrl ?? addressAsked(request);
+  const act = async (work: Work) => {
+    const { input } = admitted(requested, work, reply);
+    return performPart(work, { route, divided, input, places, idempotency }, context);
+  };
+  const { dryRun } = asked;
+  const outcome = await runInEnvironment(context.database, entry, act, { auditContext, dryRun, publicUrl });
+  if (outcome === null) throw new Problem('unauthorized');
+  const { effects, answer: performed } = outcome;
+  refreshStatistics(context.database).catch((error) => request.log.warn(error));
+  if (effects.length === 0) return performed;
+  await runEffects({ ...context, auditContext }, effects);
+  if (idempotency) {
+    const done = (work: Work) => renewAnswer(work, idempotency, writeTexts(performed.texts));
+    await runInEnvironment(context.database, { ...entry, sufficient: null }, done, { publicUrl });
+  }
+  return performed;
+}
 
 async function entryOfCell(home: Serving, entry: CallerEntry): Promise<EntryOfCell> {
   if ('apiKeyHash' in entry) return entry;
@@ -374,9 +458,6 @@ function hashOfKey(request: FastifyRequest): Buffer {
   return apiKeyHash;
 }
 
-/** A key, or somebody who is signed in. */
-type CallerEntry = KeyEntry | SessionEntry;
-
 /** Whether a request has a cookie in place of a key. The header tells in which environment, and no form of another page can send it. */
 function isSignedIn({ sessions }: ApiContext, { headers }: FastifyRequest): boolean {
   return sessions != null && headers.authorization === undefined && headers['x-tollkeeper-environment'] !== undefined;
@@ -466,75 +547,4 @@ function readDryRun(value: unknown): boolean {
   throw new Problem('invalidRequest', { reason: 'dryRun: must be true or false' }, [
     { path: ['dryRun'], message: 'must be true or false', code: 'custom' },
   ]);
-}
-
-interface Performed {
-  readonly replayed: boolean;
-  /** Null where only its JSON is there. */
-  readonly answer: unknown;
-  readonly text: string;
-}
-
-async function perform(
-  context: ApiContext,
-  work: Work,
-  { route, input, idempotency: asked }: Asked,
-): Promise<Performed | Problem> {
-  const encryption = route.sealedWith?.(context);
-  // An answer with a secret is repeated only to the key that got it.
-  const idempotency = asked && encryption ? withKey(work, asked) : asked;
-  const sealedFor = `answer ${work.environmentId} ${idempotency?.key}`;
-  if (idempotency) {
-    const stored = await beginIdempotent(work, idempotency);
-    if (stored !== null) {
-      // The original request died before its effects finished, or they are still in progress: run them here too.
-      work.effects.push(...stored.effects);
-      const text = encryption ? encryption.open(stored.text, sealedFor) : stored.text;
-      return { replayed: true, answer: null, text };
-    }
-  }
-  const result = await route.handle(work, input as never, context);
-  // Nothing is stored for the key: a repeat may try again.
-  if (result instanceof Problem) return result;
-  const mayBeCopied = route.cell === 'home' && route.method !== 'GET' && context.cells !== undefined;
-  if (mayBeCopied && context.cells.others()?.length !== 0) requestCopies(work);
-  const text = await (route.text ?? jsonInTurns)(result);
-  if (idempotency) await storeAnswer(work, idempotency, encryption ? encryption.seal(text, sealedFor) : text);
-  return { replayed: false, answer: result, text };
-}
-
-/** Runs the effects that the commit requested outside the database, then reads the response again. */
-async function finish(
-  context: ApiContext & { readonly publicUrl: string },
-  requested: Asked,
-  caller: EntryOfCell,
-  performed: Performed,
-  effects: readonly Effect[],
-): Promise<string> {
-  const { idempotency, route } = requested;
-  if (effects.length === 0) return performed.text;
-  // A request that was permitted is finished, whatever its key may do now.
-  const entry = { ...caller, sufficient: null };
-  await runEffects(context, effects);
-  try {
-    const readAgain = async (work: Work) => {
-      const final = idempotency && route.afterEffects ? await lockFinalAnswer(work, idempotency) : null;
-      if (final !== null) return final;
-      const answer = await route.afterEffects?.(work, performed.answer ?? JSON.parse(performed.text), context);
-      if (answer instanceof Problem) return answer;
-      const text = route.afterEffects ? await jsonInTurns(answer) : performed.text;
-      // A sealed answer stays as it is, with its effects: a repeat runs them again.
-      if (idempotency && !route.sealedWith) await renewAnswer(work, idempotency, text);
-      return text;
-    };
-    const outcome = await runInEnvironment(context.database, entry, readAgain, { publicUrl: context.publicUrl });
-    if (outcome?.answer instanceof Problem) throw outcome.answer;
-    return outcome?.answer ?? performed.text;
-  } catch (error) {
-    // The external service refused, so a repeat may try again. After an internal failure the stored response stays: its
-    // effect may have happened, and a repeat must find it instead of redoing it.
-    if (idempotency && error instanceof Problem)
-      await runInEnvironment(context.database, entry, (work) => forgetAnswer(work, idempotency));
-    throw error;
-  }
 }

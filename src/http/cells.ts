@@ -9,8 +9,14 @@ import { decodeCursor, encodeCursor, mostCounted } from '../kernel/pagination.ts
 import { Problem } from '../kernel/problem.ts';
 import type { Route, RouteInput } from './route.ts';
 
+/** A key, or somebody who is signed in. */
+export type CallerEntry = KeyEntry | SessionEntry;
+
+/** A caller as another cell knows it: keys are copied to it, and sessions are not. */
+export type EntryOfCell = CallerEntry | { readonly environmentId: number };
+
 /** Reads in which environment a caller asks. Refuses with `unauthorized`. */
-export type EnvironmentOf = (entry: KeyEntry | SessionEntry) => Promise<number>;
+export type EnvironmentOf = (entry: CallerEntry) => Promise<number>;
 
 // Their environments are a small part of what a process keeps.
 const mostKeys = 10_000;
@@ -52,7 +58,7 @@ export async function cellsOfRequest(
     case 'id': {
       const found = new Set(cells.slotsOf(input, environmentId).map((slot) => cells.cellOf(slot)));
       const [only = null, ...more] = found;
-      if (more.length > 0 || (only !== null && homeOnly)) throw new Problem('notOverCells');
+      if (more.length > 0) throw new Problem('notOverCells');
       return [only];
     }
     default:

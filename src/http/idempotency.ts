@@ -46,6 +46,11 @@ export function withKey({ apiKeyId, userId }: Work, { key, requestHash }: Idempo
   };
 }
 
+/** The same request as it is stored in parts: its text is no whole answer. */
+export function storedInParts({ key, requestHash }: IdempotentRequest): IdempotentRequest {
+  return { key, requestHash: createHash('sha256').update(requestHash).update('in parts').digest() };
+}
+
 /** A stored response, and the effects that are still pending because its request died before they finished. */
 interface StoredAnswer {
   readonly text: string;

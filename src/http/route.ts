@@ -16,6 +16,8 @@ export interface RouteInput<Params, Query, Body> {
   readonly params: Parsed<Params>;
   readonly query: Parsed<Query>;
   readonly body: Parsed<Body>;
+  /** The places of the elements in the list of the caller, where this is a part of a request (`Divided`). */
+  readonly places?: readonly number[];
 }
 
 /** A response that is a document, rendered from the handler's result after the transaction. */
@@ -38,6 +40,20 @@ interface LongList {
 }
 
 /**
+ * A list in the body whose elements name customers. Elements of several cells are divided: each cell answers its part in one
+ * transaction, and the answers come in the order of the list.
+ */
+export interface Divided<Answer = unknown> {
+  readonly field: string;
+  /** The list in the answer. */
+  readonly answers: string;
+  /** The answers of each element. */
+  readonly answersOf: (answer: Answer) => readonly (readonly unknown[])[];
+  /** Whether parts are stored. A repeat of one that was stored changes nothing. */
+  readonly stores: boolean;
+}
+
+/**
  * The cell that answers a request. With `customer` and `id` it is that of the customers or the record in the request. With `home` it
  * is the home cell, which has organizations and catalogs. With `all` it is every cell.
  */
@@ -54,10 +70,11 @@ interface RouteDefinition<
   /** The path below /api/v1, with parameters in braces. */
   readonly path: `/${string}`;
   readonly cell: CellOfRoute;
-  /** Not possible over cells yet: refused for customers of other cells, or while other cells have any. */
+  /** Not possible yet while other cells have customers. */
   readonly homeOnly?: boolean;
   /** Whether the lists of all cells are merged by id. */
   readonly merged?: boolean;
+  readonly divided?: Divided<z.output<Returns>>;
   /** The permission that a caller must have. Null: every valid key may ask. */
   readonly needs: GroupPermission | null;
   readonly summary: string;
@@ -119,6 +136,7 @@ export interface Route {
   readonly cell: CellOfRoute;
   readonly homeOnly?: boolean;
   readonly merged?: boolean;
+  readonly divided?: Divided;
   readonly needs: GroupPermission | null;
   readonly summary: string;
   readonly description: string;
@@ -177,8 +195,10 @@ export function batchedRoute<
   answer,
   batchText,
   handleAlone,
+  divided,
   ...definition
-}: Omit<RouteDefinition<Params, Query, Body, Returns>, 'handle' | 'afterEffects' | 'file'> & {
+}: Omit<RouteDefinition<Params, Query, Body, Returns>, 'handle' | 'afterEffects' | 'file' | 'divided'> & {
+  readonly divided?: Divided<Answer>;
   readonly operation: BatchedOperation<Request, Answer, Cache>;
   readonly request: (input: RouteInput<Params, Query, Body>) => Request | null;
   readonly answer: (answer: Answer) => z.output<Returns>;
@@ -200,6 +220,7 @@ export function batchedRoute<
       },
     } as RouteDefinition<Params, Query, Body, Returns>),
     // As above: requests and answers have the types that the definition says.
+    ...(divided && { divided: divided as unknown as Divided }),
     batched: { operation, request, text } as unknown as Batched,
   };
 }

@@ -177,10 +177,13 @@ interface Stored {
   readonly beyond: ReadonlySet<Draft>;
 }
 
-function answerOf({ drafts }: Drafted, stored?: Stored): UsageAnswer | Problem {
+function answerOf({ request, drafts }: Drafted, stored?: Stored): UsageAnswer | Problem {
   if (drafts instanceof Problem) return drafts;
   const events = drafts.map((draft) => stored?.earlier.get(draft.event.id) ?? told(draft, stored?.beyond));
-  return { events, balances: [] };
+  if (events.length === request.events.length) return { events, balances: [] };
+  // Each event of a request has a path of its own.
+  const ofEach = Map.groupBy(drafts, ({ path }) => path);
+  return { events, balances: [], sizes: Array.from(ofEach.values(), ({ length }) => length) };
 }
 
 /** A new event as it is answered. */

@@ -39,6 +39,8 @@ export interface UsageRequest {
 export interface UsageAnswer {
   readonly events: readonly UsageEvent[];
   readonly balances: readonly UsageBalance[];
+  /** The number of events for each event of the request; absent: one. */
+  readonly sizes?: readonly number[];
 }
 
 /** The series that the events of a subscription at a price are counted in. `series` is undefined until it is opened. */
@@ -372,6 +374,16 @@ export function mergePaid(parts: readonly UsagePart[]): UsagePart[] {
     first.paid = { units: first.paid.units + part.paid.units, amount: first.paid.amount + part.paid.amount };
   }
   return merged;
+}
+
+/** The events for each event of a request. */
+export function eventsOfEach({ events, sizes }: UsageAnswer): readonly (readonly UsageEvent[])[] {
+  if (sizes === undefined) return events.map((event) => [event]);
+  let end = 0;
+  return sizes.map((size) => {
+    end += size;
+    return events.slice(end - size, end);
+  });
 }
 
 /** The first event or balance in the answer to a request of one event. */

@@ -1,0 +1,97 @@
+import type { WithCells } from '../database/cells.ts';
+import { type Effect, runInEnvironment, type Work } from '../database/work.ts';
+import { type JobContext, runEffects } from '../jobs/queue.ts';
+import { Problem } from '../kernel/problem.ts';
+import { jsonInTurns } from './body.ts';
+import { type EntryOfCell, requestCopies } from './cells.ts';
+import {
+  beginIdempotent,
+  forgetAnswer,
+  type IdempotentRequest,
+  lockFinalAnswer,
+  renewAnswer,
+  storeAnswer,
+  withKey,
+} from './idempotency.ts';
+import type { Route, RouteInput } from './route.ts';
+
+/** A request that is valid. */
+export interface Asked {
+  readonly route: Route;
+  readonly input: RouteInput<never, never, never>;
+  readonly dryRun: boolean;
+  readonly idempotency: IdempotentRequest | null;
+}
+
+/** A request that was answered in its transaction. */
+interface Performed {
+  readonly replayed: boolean;
+  /** Null where only its JSON is there. */
+  readonly answer: unknown;
+  readonly text: string;
+}
+
+/** Answers a request in its transaction, or as it was answered before. */
+export async function perform(
+  context: JobContext & WithCells,
+  work: Work,
+  { route, input, idempotency: asked }: Asked,
+): Promise<Performed | Problem> {
+  const encryption = route.sealedWith?.(context);
+  // An answer with a secret is repeated only to the key that got it.
+  const idempotency = asked && encryption ? withKey(work, asked) : asked;
+  const sealedFor = `answer ${work.environmentId} ${idempotency?.key}`;
+  if (idempotency) {
+    const stored = await beginIdempotent(work, idempotency);
+    if (stored !== null) {
+      // The original request died before its effects finished, or they are still in progress: run them here too.
+      work.effects.push(...stored.effects);
+      const text = encryption ? encryption.open(stored.text, sealedFor) : stored.text;
+      return { replayed: true, answer: null, text };
+    }
+  }
+  const result = await route.handle(work, input as never, context);
+  // Nothing is stored for the key: a repeat may try again.
+  if (result instanceof Problem) return result;
+  const mayBeCopied = route.cell === 'home' && route.method !== 'GET' && context.cells !== undefined;
+  if (mayBeCopied && context.cells.others()?.length !== 0) requestCopies(work);
+  const text = await (route.text ?? jsonInTurns)(result);
+  if (idempotency) await storeAnswer(work, idempotency, encryption ? encryption.seal(text, sealedFor) : text);
+  return { replayed: false, answer: result, text };
+}
+
+/** Runs the effects that the commit requested outside the database, then reads the response again. */
+export async function finish(
+  context: JobContext & { readonly publicUrl: string },
+  requested: Asked,
+  caller: EntryOfCell,
+  performed: Performed,
+  effects: readonly Effect[],
+): Promise<string> {
+  const { idempotency, route } = requested;
+  if (effects.length === 0) return performed.text;
+  // A request that was permitted is finished, whatever its key may do now.
+  const entry = { ...caller, sufficient: null };
+  await runEffects(context, effects);
+  try {
+    const readAgain = async (work: Work) => {
+      const final = idempotency && route.afterEffects ? await lockFinalAnswer(work, idempotency) : null;
+      if (final !== null) return final;
+      const answer = await route.afterEffects?.(work, performed.answer ?? JSON.parse(performed.text), context);
+      if (answer instanceof Problem) return answer;
+      const text = route.afterEffects ? await jsonInTurns(answer) : performed.text;
+      // A sealed answer stays as it is, with its effects: a repeat runs them again.
+      if (idempotency && !route.sealedWith) await renewAnswer(work, idempotency, text);
+      return text;
+    };
+    const outcome = await runInEnvironment(context.database, entry, readAgain, { publicUrl: context.publicUrl });
+    if (outcome?.answer instanceof Problem) throw outcome.answer;
+    return outcome?.answer ?? performed.text;
+  } catch (error) {
+    // The external service refused, so a repeat may try again. After an internal failure the stored response stays: its
+    // effect may have happened, and a repeat must find it instead of redoing it.
+    if (idempotency && error instanceof Problem)
+      await runInEnvironment(context.database, entry, (work) => forgetAnswer(work, idempotency));
+    throw error;
+  }
+}
