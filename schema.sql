@@ -4427,7 +4427,8 @@ begin
       from (select slot_code(n) as code from generate_series(1, 3843) n
              except select code from slots
              except select right(id, 2) from customers
-             except select slot_of_customer(environment_id, external_id) from customers) free
+             except select slot_of_customer(environment_id, external_id) from customers
+             except select right(id, 2) from checkout_sessions where customer_id is null) free
      order by free.code
      limit greatest(0, wanted - (select count(*) from slots where cell = receiver));
   get diagnostics given = row_count;
@@ -6031,7 +6032,8 @@ CREATE OR REPLACE FUNCTION public.slot_of_customer(environment bigint, external_
  IMMUTABLE
  SET search_path TO 'public', 'pg_temp'
 AS $function$
-  select slot_code(1 + ((get_byte(h, 0)::bigint << 24) + (get_byte(h, 1) << 16) + (get_byte(h, 2) << 8) + get_byte(h, 3)) % 3843)
+  select case when external_id collate "C" ~ '^chckt_session_[0-9A-Za-z]{21}$' and right(external_id, 2) <> '00' then right(external_id, 2)
+    else slot_code(1 + ((get_byte(h, 0)::bigint << 24) + (get_byte(h, 1) << 16) + (get_byte(h, 2) << 8) + get_byte(h, 3)) % 3843) end
     from sha256(convert_to(environment || E'\n' || external_id, 'UTF8')) h
 $function$;
 CREATE OR REPLACE FUNCTION public.spend_limit_of_plan(l spend_limits, at bigint)

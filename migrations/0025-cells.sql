@@ -55,9 +55,10 @@ create function slot_code(number bigint) returns text language sql immutable
   return substr('0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz', (number / 62)::integer + 1, 1)
     || substr('0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz', (number % 62)::integer + 1, 1);
 
--- The slot of a customer, as src/kernel/id.ts computes it.
+-- The slot of a customer, as src/customers/actions-slots.ts computes it.
 create function slot_of_customer(environment bigint, external_id text) returns text language sql immutable set search_path from current as $$
-  select slot_code(1 + ((get_byte(h, 0)::bigint << 24) + (get_byte(h, 1) << 16) + (get_byte(h, 2) << 8) + get_byte(h, 3)) % 3843)
+  select case when external_id collate "C" ~ '^chckt_session_[0-9A-Za-z]{21}$' and right(external_id, 2) <> '00' then right(external_id, 2)
+    else slot_code(1 + ((get_byte(h, 0)::bigint << 24) + (get_byte(h, 1) << 16) + (get_byte(h, 2) << 8) + get_byte(h, 3)) % 3843) end
     from sha256(convert_to(environment || E'\n' || external_id, 'UTF8')) h
 $$;
 
@@ -105,7 +106,8 @@ begin
       from (select slot_code(n) as code from generate_series(1, 3843) n
              except select code from slots
              except select right(id, 2) from customers
-             except select slot_of_customer(environment_id, external_id) from customers) free
+             except select slot_of_customer(environment_id, external_id) from customers
+             except select right(id, 2) from checkout_sessions where customer_id is null) free
      order by free.code
      limit greatest(0, wanted - (select count(*) from slots where cell = receiver));
   get diagnostics given = row_count;

@@ -1,3 +1,4 @@
+import type pg from 'pg';
 import { slotsOfRequest } from './customers/actions-slots.ts';
 import type { Cells } from './database/cells.ts';
 import type { Database, Patience } from './database/database.ts';
@@ -28,6 +29,7 @@ interface Connected {
   readonly address: string | null;
   readonly worker: Database;
   readonly database: Database;
+  readonly pool: pg.Pool;
   readonly undo: Undo;
 }
 
@@ -46,8 +48,8 @@ async function connect(home: OpenedCell, cell: Cell, { size, patience, log }: Op
     const auditContext = { actor: 'system', action: 'copy_catalog' } as const;
     const { worker, workerPool } = await connectWorker(there, { access: 'read', cellOf: installation, auditContext });
     undo.push(() => workerPool.end());
-    const { database } = openServicePool(there, { size, patience }, undo);
-    return { address: cell.address, worker, database, undo };
+    const { database, pool } = openServicePool(there, { size, patience }, undo);
+    return { address: cell.address, worker, database, pool, undo };
   } catch (error) {
     await runUndo(undo, log);
     throw error;
@@ -103,6 +105,7 @@ export async function startCellsOfRequests({ server, access }: OpenedCell, optio
     slotsOf: slotsOfRequest,
     refresh,
     open: async (name) => (await connectionTo(name)).database,
+    poolOf: async (name) => (await connectionTo(name)).pool,
     async copyCatalogs(environmentId) {
       await refresh();
       const failures: unknown[] = [];

@@ -40,7 +40,6 @@ export const checkoutSessionRoutes = [
     method: 'POST',
     path: '/checkout-sessions',
     cell: 'customer',
-    homeOnly: true,
     needs: 'checkout-sessions:write',
     summary: 'Create a checkout session',
     description:

@@ -213,7 +213,6 @@ export const customerRoutes = [
     method: 'POST',
     path: '/customers/{externalId}/erase',
     cell: 'customer',
-    homeOnly: true,
     needs: 'customers:admin',
     summary: 'Erase a customer',
     description:
@@ -341,7 +340,6 @@ export const customerRoutes = [
     method: 'POST',
     path: '/customers/{externalId}/portal-sessions',
     cell: 'customer',
-    homeOnly: true,
     needs: 'portal-sessions:write',
     summary: 'Create a link to the customer portal',
     description:
@@ -368,7 +366,6 @@ export const customerRoutes = [
     method: 'DELETE',
     path: '/customers/{externalId}/portal-sessions',
     cell: 'customer',
-    homeOnly: true,
     needs: 'portal-sessions:write',
     summary: 'Revoke the links to the customer portal',
     description:

@@ -42,7 +42,6 @@ export const emailRoutes = [
     method: 'POST',
     path: '/emails/{id}/resend',
     cell: 'id',
-    homeOnly: true,
     needs: 'emails:write',
     summary: 'Resend an email',
     description:

@@ -246,7 +246,6 @@ export const invoiceRoutes = [
     method: 'POST',
     path: '/invoices/{id}/send',
     cell: 'id',
-    homeOnly: true,
     needs: 'invoices:money',
     summary: 'Send an invoice',
     description:
@@ -332,7 +331,6 @@ export const invoiceRoutes = [
     method: 'POST',
     path: '/invoices/{id}/pay',
     cell: 'id',
-    homeOnly: true,
     needs: 'invoices:money',
     summary: 'Pay an invoice',
     description:

@@ -43,7 +43,6 @@ export const paymentMethodRoutes = [
     method: 'POST',
     path: '/payment-methods',
     cell: 'customer',
-    homeOnly: true,
     needs: 'payment-methods:write',
     summary: 'Attach a payment method',
     description:
@@ -100,7 +99,6 @@ export const paymentMethodRoutes = [
     method: 'PUT',
     path: '/payment-methods/{id}',
     cell: 'id',
-    homeOnly: true,
     needs: 'payment-methods:write',
     summary: 'Update a payment method',
     description:
@@ -119,7 +117,6 @@ export const paymentMethodRoutes = [
     method: 'DELETE',
     path: '/payment-methods/{id}',
     cell: 'id',
-    homeOnly: true,
     needs: 'payment-methods:write',
     summary: 'Delete a payment method',
     description:

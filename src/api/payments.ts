@@ -64,7 +64,6 @@ export const paymentRoutes = [
     method: 'POST',
     path: '/payments/{id}/refund',
     cell: 'id',
-    homeOnly: true,
     needs: 'payments:money',
     summary: 'Refund a payment',
     description:

@@ -34,7 +34,6 @@ export const purchaseRoutes = [
     method: 'POST',
     path: '/purchases',
     cell: 'customer',
-    homeOnly: true,
     needs: 'purchases:write',
     summary: 'Create a purchase',
     description:

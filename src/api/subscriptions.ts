@@ -520,7 +520,6 @@ export const subscriptionRoutes = [
     method: 'POST',
     path: '/subscriptions/{id}/retry-payment',
     cell: 'id',
-    homeOnly: true,
     needs: 'subscriptions:money',
     summary: 'Retry a failed payment',
     description:

@@ -12,6 +12,7 @@ import { homeSlot } from '../kernel/id.ts';
 import { type PageRequest, page } from '../kernel/pagination.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
 import { anchorSettings } from '../organizations/setting.ts';
+import { findSlotHere } from '../organizations/store-cells.ts';
 import type { PaymentRow } from '../payments/store.ts';
 import { resolvePricingModel } from '../pricing/actions.ts';
 import { normalizeCode } from '../pricing/discount.ts';
@@ -147,8 +148,10 @@ async function sellProduct(
   if (trialPeriodDays !== null && price.type !== 'subscription')
     throw invalid(['checkoutSession', 'trialPeriodDays'], 'must be absent: this price is paid once and has no trial');
   anchorTermsOf(requested, anchorSettings(work), price, ['checkoutSession']);
+  // An anonymous buyer becomes a customer of the cell that has the session.
+  const like = customer?.id ?? (await findSlotHere(work));
   return {
-    ...newSession(work, requested, customer, price.pricingModelId),
+    ...newSession(work, requested, customer, price.pricingModelId, like),
     ...quantities,
     addOns,
     priceId: price.id,
@@ -339,8 +342,9 @@ function newSession(
   { type, successUrl, cancelUrl, outputName, outputMetadata, metadata }: NewCheckoutSession,
   customer: CustomerRow | null,
   pricingModelId: string,
+  like = customer?.id ?? homeSlot,
 ): CheckoutSessionRow {
-  const id = newId('checkoutSession', customer?.id ?? homeSlot);
+  const id = newId('checkoutSession', like);
   return {
     id,
     createdAt: work.now,

@@ -1,6 +1,5 @@
 import { type PortalPass, readPortalKey } from '../customers/portal-link.ts';
 import { findCustomer } from '../customers/store.ts';
-import { refuseOtherCell } from '../database/cells.ts';
 import { runInEnvironment } from '../database/work.ts';
 import type { Cookie, Page, PageAnswer, PageContext, PageRequest } from '../http/page.ts';
 import { encryptionOf } from '../jobs/encryption.ts';
@@ -33,7 +32,6 @@ export function beginVisit(context: PageContext, { query }: PageRequest): PageAn
   if (key === undefined) return null;
   const pass = readPortalKey(encryptionOf(context.services), key, Date.now());
   if (pass === null) throw new Problem('portalClosed');
-  refuseOtherCell(context.services, pass.customerId);
   return { goTo: cookiePath, cookies: [cookieOf(key, Math.ceil((pass.expiresAt - Date.now()) / 1000))] };
 }
 
@@ -45,13 +43,13 @@ function cookieOf(value: string, maxAgeSeconds: number): Cookie {
 export const endedCookie: Cookie = cookieOf('', 0);
 
 /** The visit of the cookie. Refuses a form that no page of the same visit has created. */
-function visitOf(context: PageContext, request: PageRequest, isForm: boolean): Visit {
-  const encryption = encryptionOf(context.services);
+async function visitOf(received: PageContext, request: PageRequest, isForm: boolean): Promise<Visit> {
+  const encryption = encryptionOf(received.services);
   const key = request.cookies[cookieName] ?? '';
   const pass = readPortalKey(encryption, key, Date.now());
   if (pass === null) throw new Problem('portalClosed');
-  refuseOtherCell(context.services, pass.customerId);
   if (isForm && !encryption.isMac(key, formContext, request.form.formToken ?? '')) throw new Problem('portalClosed');
+  const context = await received.inCellOf(pass.customerId);
   context.admit('link', `${pass.customerId} ${pass.expiresAt}`);
   context.admit('visitor', pass.customerId);
   const { returnUrl } = pass;
@@ -64,7 +62,11 @@ export function portalPage(
   path: Page['path'],
   handle: (visit: Visit) => Promise<PageAnswer>,
 ): Page {
-  return { method, path, handle: async (context, request) => handle(visitOf(context, request, method === 'POST')) };
+  return {
+    method,
+    path,
+    handle: async (context, request) => handle(await visitOf(context, request, method === 'POST')),
+  };
 }
 
 /** Runs one unit of work for the customer of the visit, then its effects. Without a form it cannot write. */

@@ -1,7 +1,6 @@
 import { payInvoice, reportPaid } from '../billing/collect-by-hand.ts';
 import { type InvoicePass, readInvoiceKey } from '../customers/portal-link.ts';
 import { findCustomer } from '../customers/store.ts';
-import { refuseOtherCell } from '../database/cells.ts';
 import { runInEnvironment, type Work } from '../database/work.ts';
 import { documentPdf } from '../documents/actions.ts';
 import type { Page, PageAnswer, PageContext, PageRequest } from '../http/page.ts';
@@ -34,12 +33,12 @@ interface Opened {
   readonly key: string;
 }
 
-function open(context: PageContext, request: PageRequest): Opened {
+async function open(received: PageContext, request: PageRequest): Promise<Opened> {
   const { id = '' } = request.params;
   const { key = '' } = request.query;
-  const pass = readInvoiceKey(encryptionOf(context.services), id, key);
+  const pass = readInvoiceKey(encryptionOf(received.services), id, key);
   if (pass === null) throw new Problem('linkInvalid');
-  refuseOtherCell(context.services, id);
+  const context = await received.inCellOf(id);
   context.admit('link', id);
   return { context, request, pass, path: `/pay/${id}`, key };
 }
@@ -182,14 +181,15 @@ export const invoicePages: readonly Page[] = [
   {
     method: 'GET',
     path: '/pay/:id',
-    handle: (context, request) => show(open(context, request), { isDone: request.query.done === 'paid' }),
+    handle: async (context, request) => show(await open(context, request), { isDone: request.query.done === 'paid' }),
   },
-  { method: 'POST', path: '/pay/:id', handle: (context, request) => takeForm(open(context, request)) },
+  { method: 'POST', path: '/pay/:id', handle: async (context, request) => takeForm(await open(context, request)) },
   {
     method: 'GET',
     path: '/pay/:id/pdf',
-    async handle(context, request) {
-      const opened = open(context, request);
+    async handle(received, request) {
+      const opened = await open(received, request);
+      const { context } = opened;
       const encryption = encryptionOf(context.services);
       const document = await inInvoice(
         opened,

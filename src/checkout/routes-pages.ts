@@ -52,12 +52,13 @@ interface Opened {
   readonly action: string;
 }
 
-function open(context: PageContext, page: string, request: PageRequest): Opened {
+async function open(received: PageContext, page: string, request: PageRequest): Promise<Opened> {
   const { params, query, publicUrl, network, browser, language } = request;
   const { id: sessionId = '' } = params;
   const key = query.key ?? '';
-  const environmentId = readCheckoutKey(encryptionOf(context.services), sessionId, key);
+  const environmentId = readCheckoutKey(encryptionOf(received.services), sessionId, key);
   if (environmentId === null) throw new Problem('linkInvalid');
+  const context = await received.inCellOf(sessionId);
   context.admit('link', sessionId);
   return {
     context,
@@ -271,14 +272,14 @@ function pagesOf(name: 'checkout' | 'add-payment-method'): Page[] {
       method: 'GET',
       path,
       async handle(context, request) {
-        const opened = open(context, name, request);
+        const opened = await open(context, name, request);
         return firstPage(await look(opened), opened.action, request.query.to === 'success');
       },
     },
     {
       method: 'POST',
       path,
-      handle: (context, request) => takeForm(open(context, name, request), request.form),
+      handle: async (context, request) => takeForm(await open(context, name, request), request.form),
     },
   ];
 }

@@ -1,5 +1,5 @@
+import type pg from 'pg';
 import { slotOf } from '../kernel/id.ts';
-import { Problem } from '../kernel/problem.ts';
 import type { Database } from './database.ts';
 
 /** The parts of a request that name records. */
@@ -21,6 +21,8 @@ export interface Cells {
   refresh(): Promise<void>;
   /** The connections of requests to a cell. */
   open(cell: string): Promise<Database>;
+  /** Their pool. */
+  poolOf(cell: string): Promise<pg.Pool>;
   /** Copies the catalogs that this environment may change to each cell, or all of them. */
   copyCatalogs(environmentId: number | null): Promise<void>;
 }
@@ -35,7 +37,15 @@ export interface WithCells {
 export const slotIsElsewhere = 'TK176';
 export const slotIsClosed = 'TK177';
 
-/** Refuses a page about a record of another cell, which pages do not reach yet. */
-export function refuseOtherCell({ cells }: WithCells = {}, id: string): void {
-  if (cells !== undefined && cells.cellOf(slotOf(id)) !== null) throw new Problem('notOverCells');
+/** The cell of a record, by its id; null for home. */
+export async function cellOfRecord({ cells }: WithCells = {}, id: string): Promise<string | null> {
+  if (cells === undefined) return null;
+  if (cells.others() === null) await cells.refresh();
+  return cells.cellOf(slotOf(id));
+}
+
+/** The database of a record: that of its cell. */
+export async function databaseOfRecord(home: Database, services: WithCells | undefined, id: string): Promise<Database> {
+  const cell = await cellOfRecord(services, id);
+  return cell === null || services?.cells === undefined ? home : services.cells.open(cell);
 }

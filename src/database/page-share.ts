@@ -91,27 +91,40 @@ export class PageShare {
   readonly connections: Places;
   readonly documents = new Places(documentLimits);
   readonly #pool: pg.Pool;
+  /** The places of the pools of other cells: where one does not respond, pages of the others go on. */
+  readonly #ofCells = new WeakMap<pg.Pool, Places>();
 
   /** `size` is the number of connections of the pool. */
   constructor(pool: pg.Pool, size: number) {
-    const most = Math.max(1, Math.floor(size * shareOfConnections));
-    this.connections = new Places({ most, mostWaiting: most * mostWaitingEach, waitMs });
+    this.connections = placesOf(size);
     this.#pool = pool;
   }
 
   /**
    * The database of one request. When its client is gone, it waits for no connection any more. A request that only reads
-   * sends no further statement then; one that changes something ends what it has begun.
+   * sends no further statement then; one that changes something ends what it has begun. `pool` is that of another cell.
    */
-  database(gone: AbortSignal, onlyReads: boolean): Database {
+  database(gone: AbortSignal, onlyReads: boolean, pool?: pg.Pool): Database {
+    const places = pool === undefined ? this.connections : this.#placesIn(pool);
     let hasBegun = false;
     const takePlace = async () => {
-      const giveBack = await this.connections.take(onlyReads || !hasBegun ? gone : undefined);
+      const giveBack = await places.take(onlyReads || !hasBegun ? gone : undefined);
       hasBegun = true;
       return giveBack;
     };
-    return createDatabase(this.#pool, { takePlace, plugins: onlyReads ? [stopWhen(gone)] : [] });
+    return createDatabase(pool ?? this.#pool, { takePlace, plugins: onlyReads ? [stopWhen(gone)] : [] });
   }
+
+  #placesIn(pool: pg.Pool): Places {
+    const known = this.#ofCells.get(pool) ?? placesOf(pool.options.max);
+    this.#ofCells.set(pool, known);
+    return known;
+  }
+}
+
+function placesOf(size: number): Places {
+  const most = Math.max(1, Math.floor(size * shareOfConnections));
+  return new Places({ most, mostWaiting: most * mostWaitingEach, waitMs });
 }
 
 function stopWhen(gone: AbortSignal): KyselyPlugin {

@@ -1,6 +1,9 @@
 import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type pg from 'pg';
+import { cellOfRecord, type WithCells } from '../database/cells.ts';
+import type { Database } from '../database/database.ts';
 import type { PageShare } from '../database/page-share.ts';
 import { mayReach } from '../jobs/address-guard.ts';
 import type { JobContext } from '../jobs/queue.ts';
@@ -12,7 +15,7 @@ import { addressAsked, isFromOurPages } from './connections.ts';
 import { sayWhenToRetry } from './load-shedding.ts';
 import { networkOf, type RateLimit } from './rate-limit.ts';
 
-interface PagesContext extends JobContext {
+interface PagesContext extends JobContext, WithCells {
   /** The public address of the service; when absent, the address that the request was sent to. */
   readonly publicUrl?: string | null;
   /** The limits of pages; unlimited when absent. */
@@ -26,6 +29,8 @@ export interface PageContext extends JobContext {
   readonly admit: (of: 'link' | 'visitor', name: string) => void;
   /** Lays out a document, of which pages may lay out few at a time. */
   readonly layOut: <Document>(act: () => Promise<Document>) => Promise<Document>;
+  /** The same in the cell of a record. */
+  readonly inCellOf: (id: string) => Promise<PageContext>;
 }
 
 type Texts = Readonly<Record<string, string>>;
@@ -179,17 +184,24 @@ export function registerPages(
 }
 
 function contextOf(context: PagesContext, page: Page, request: FastifyRequest, reply: FastifyReply): PageContext {
-  const { pageShare: share, rateLimit } = context;
+  const { cells, pageShare: share, rateLimit } = context;
   const gone = untilGone(reply);
-  return {
+  const within = (whole: Database, pool?: pg.Pool): PageContext => ({
     ...withDoing(context, page, request),
-    database: share?.database(gone, page.method === 'GET') ?? context.database,
+    database: share?.database(gone, page.method === 'GET', pool) ?? whole,
     admit: (of, name) => rateLimit?.admitPage(of, name),
     async layOut(act) {
       const giveBack = await share?.documents.take(gone);
       return act().finally(giveBack);
     },
-  };
+    async inCellOf(id) {
+      const cell = await cellOfRecord(context, id);
+      return cell === null || cells === undefined
+        ? within(context.database)
+        : within(await cells.open(cell), await cells.poolOf(cell));
+    },
+  });
+  return within(context.database);
 }
 
 /** Aborted when the client closes the connection before it has the response. */

@@ -1,6 +1,10 @@
+import { randomInt } from 'node:crypto';
 import { sql } from 'kysely';
 import type { Database } from '../database/database.ts';
+import type { Work } from '../database/work.ts';
 import type { Instant } from '../kernel/calendar.ts';
+import { slotOfNumber, slots } from '../kernel/id.ts';
+import { Problem } from '../kernel/problem.ts';
 
 // A cell is a whole schema. The home cell has the list of the others.
 
@@ -142,4 +146,16 @@ export async function listOrganizationsToCopy(worker: Database, environmentId: n
               where own.id = ${environmentId})
      order by o.id`.execute(worker);
   return rows.map(({ id }) => id);
+}
+
+// Enough to find one of a cell that has few.
+const slotsTried = 200;
+
+/** A slot of this cell. Refuses with `notOverCells` where it has hardly any. */
+export async function findSlotHere({ db }: Work): Promise<string> {
+  const codes = Array.from({ length: slotsTried }, () => slotOfNumber(randomInt(slots)));
+  const { rows } = await sql<{ code: string }>`
+    select code from unnest(${codes}::text[]) as tried (code) where holds_slot(code) limit 1`.execute(db);
+  if (rows[0] === undefined) throw new Problem('notOverCells');
+  return rows[0].code;
 }

@@ -1,7 +1,9 @@
+import { databaseOfRecord, type WithCells } from '../database/cells.ts';
 import type { Database } from '../database/database.ts';
 import { runInEnvironment, type Work } from '../database/work.ts';
-import { enqueue } from '../jobs/queue.ts';
+import { enqueue, type JobContext } from '../jobs/queue.ts';
 import { Problem } from '../kernel/problem.ts';
+import { stripeOf } from './actions.ts';
 import type { StripeNotice, StripeProcessor } from './processor-stripe.ts';
 import { findPayment } from './store.ts';
 import * as store from './store-processors.ts';
@@ -18,19 +20,26 @@ export const syncPaymentTask = 'look_at_payment';
  * signed, and with `processorNotConfigured` while no account takes events: Stripe retries later.
  */
 export async function takeStripeEvent(
-  database: Database,
-  accounts: readonly StripeProcessor[],
+  { database, services }: JobContext,
   body: Buffer,
   signature: string | undefined,
 ): Promise<void> {
-  const takers = accounts.filter((account) => account.takesEvents);
+  const takers = stripeOf(services).filter((account) => account.takesEvents);
   if (takers.length === 0) throw new Problem('processorNotConfigured', { processor: 'stripe' });
   const read = await readSigned(takers, body, signature);
   if (read === null) return;
   const { account, notice } = read;
-  const { environmentId } = notice;
-  // Null for an unknown environment: another service may share the account.
-  await runInEnvironment(database, { environmentId }, (work) => takeNotice(work, account, notice));
+  const { environmentId, paymentId } = notice;
+  const take = async () => {
+    const there = await databaseOfRecord(database, services, paymentId);
+    // Null for an unknown environment: another service may share the account.
+    return runInEnvironment(there, { environmentId }, (work) => takeNotice(work, account, notice));
+  };
+  const { cells }: WithCells = services ?? {};
+  if ((await take())?.answer !== 'unknown' || cells === undefined) return;
+  // The payment may have moved a moment ago.
+  await cells.refresh();
+  await take();
 }
 
 /** The event and the account that signed it; null if it is not about one of our payments. */
@@ -52,15 +61,17 @@ async function readSigned(
   throw refusal;
 }
 
-async function takeNotice(work: Work, { name }: StripeProcessor, notice: StripeNotice): Promise<void> {
+async function takeNotice(work: Work, { name }: StripeProcessor, notice: StripeNotice): Promise<'taken' | 'unknown'> {
   const { id, paymentId, saysPaid } = notice;
   const payment = await findPayment(work, paymentId);
-  if (payment?.processor !== name) return;
+  if (payment === null) return 'unknown';
+  if (payment.processor !== name) return 'taken';
   // Every charge has this event, and usually its response came first.
-  if (saysPaid && payment.status === 'succeeded') return;
-  if (!(await store.insertProcessorEvent(work, name, id))) return;
+  if (saysPaid && payment.status === 'succeeded') return 'taken';
+  if (!(await store.insertProcessorEvent(work, name, id))) return 'taken';
   // Several pending events lead to one query.
   await enqueue(work, syncPaymentTask, { paymentId }, { key: `${syncPaymentTask}:${paymentId}` });
+  return 'taken';
 }
 
 // Stripe retries an event for three days, and lets people resend it for thirty.

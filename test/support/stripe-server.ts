@@ -23,6 +23,8 @@ export interface StripeServer {
   readonly calls: StripeCall[];
   /** What a service is started with to reach it, for the test environment. */
   readonly services: ExternalServices;
+  /** The same for a service in a process of its own. */
+  readonly settings: Readonly<Record<string, string>>;
   /** What goes wrong with the next requests that write, one each. */
   trouble(...troubles: Trouble[]): void;
   /** Stripe keeps idempotency keys for a day. */
@@ -79,6 +81,12 @@ export async function startStripeServer(): Promise<StripeServer> {
     objects,
     calls,
     services: { stripe: [account] },
+    settings: {
+      STRIPE_TEST_SECRET_KEY: secretKey,
+      STRIPE_TEST_PUBLISHABLE_KEY: 'pk_test_standin',
+      STRIPE_TEST_WEBHOOK_SECRET: webhookSecret,
+      STRIPE_API_BASE: apiBase,
+    },
     trouble: (...next) => void troubles.push(...next),
     forgetKeys: () => answered.clear(),
     async send(to, event, { secret = webhookSecret, at = Date.now(), body } = {}) {

@@ -1,0 +1,183 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { readConfig } from '../../src/config.ts';
+import { check } from '../../src/main-admin.ts';
+import type { Body } from '../support/harness.ts';
+import { OverCells } from '../support/over-cells.ts';
+import { until } from '../support/pressed.ts';
+import { printed } from '../support/printed.ts';
+import { startStripeServer, stripeEvent } from '../support/stripe-server.ts';
+
+// Money, pages and erasure of customers in each cell.
+const cells = await OverCells.start();
+const ok = cells.ok.bind(cells);
+const places = [null, 'cell_a', 'cell_b'] as const;
+const card = { cardNumber: '4242424242424242', cardExpiry: '12/34', cardCode: '123' };
+const returns = { successUrl: 'https://app.test/paid', cancelUrl: 'https://app.test' };
+
+before(async () => {
+  const term = { intervalUnit: 'month', intervalCount: 1, isDefault: true };
+  const price = { type: 'subscription', name: 'Monthly', slug: 'monthly', unitPrice: 1000, ...term };
+  await ok('POST', '/products', { product: { name: 'Plan', slug: 'plan' }, price });
+  const once = { type: 'single_payment', name: 'Book', slug: 'book', unitPrice: 900, isDefault: true };
+  await ok('POST', '/products', { product: { name: 'Book', slug: 'book-product' }, price: once });
+});
+
+after(() => cells.stop());
+
+function look(path: string, headers: Record<string, string> = {}): Promise<Response> {
+  return fetch(cells.service.address + path, { headers, redirect: 'manual' });
+}
+
+/** Sends a form as a browser does. */
+function send(path: string, form: Record<string, string>, headers: Record<string, string> = {}): Promise<Response> {
+  const { address } = cells.service;
+  const body = new URLSearchParams(form);
+  return fetch(address + path, { method: 'POST', headers: { origin: address, ...headers }, body, redirect: 'manual' });
+}
+
+function pathOf(url: string): string {
+  const { pathname, search } = new URL(url);
+  return pathname + search;
+}
+
+/** The cells with a customer of this name: the first is home. */
+async function cellsOf(externalId: string): Promise<string[]> {
+  const found: string[] = [];
+  for (const [client, schema] of [
+    [cells.admin, 'home'],
+    [cells.admin, 'cell_a'],
+    [cells.elsewhere, 'cell_b'],
+  ] as const) {
+    const { rowCount } = await client.query(`select from ${schema}.customers where external_id = $1`, [externalId]);
+    if (rowCount) found.push(schema);
+  }
+  return found;
+}
+
+async function newInvoice(customerExternalId: string, unitAmount: number): Promise<Body> {
+  const lines = [{ description: 'Workshop', unitAmount }];
+  const { invoice } = await ok('POST', '/invoices', { invoice: { customerExternalId, lines } });
+  return (await ok('POST', `/invoices/${invoice.id}/finalize`)).invoice;
+}
+
+test('a customer of each cell is charged, refunded and sold to on its payment methods', async () => {
+  for (const cell of places) {
+    const customerExternalId = await cells.newCustomer(cell);
+    const attach = (token: string, more: object = {}) =>
+      ok('POST', '/payment-methods', { paymentMethod: { customerExternalId, token, ...more } });
+    const { paymentMethod } = await attach('pm_card_visa');
+    const { subscription } = await ok('POST', '/subscriptions', { customerExternalId, priceSlug: 'monthly' });
+    assert.equal(subscription.status, 'active');
+    const { data } = await ok('GET', `/payments?subscriptionId=${subscription.id}`);
+    assert.deepEqual(
+      data.map(({ status, amount }: Body) => [status, amount]),
+      [['succeeded', 1000]],
+    );
+    const headers = { 'idempotency-key': `refund of ${customerExternalId}` };
+    const refund = () => ok('POST', `/payments/${data[0].id}/refund`, { partialAmount: 300 }, { headers });
+    assert.deepEqual(await refund(), await refund());
+    assert.equal((await ok('GET', `/payments/${data[0].id}`)).payment.refundedAmount, 300);
+    const { purchase } = await ok('POST', '/purchases', { purchase: { customerExternalId, priceSlug: 'book' } });
+    assert.equal(purchase.status, 'paid');
+    const invoice = await newInvoice(customerExternalId, 500);
+    assert.equal((await ok('POST', `/invoices/${invoice.id}/pay`)).invoice.status, 'paid');
+    const { paymentMethod: other } = await attach('pm_card_mastercard', { default: true });
+    await ok('PUT', `/payment-methods/${paymentMethod.id}`, { paymentMethod: { default: true } });
+    await ok('DELETE', `/payment-methods/${other.id}`);
+    const declined = await cells.ask('POST', '/payment-methods', {
+      paymentMethod: { customerExternalId, token: 'pm_card_chargeDeclined' },
+    });
+    assert.equal(declined.status, 402);
+  }
+});
+
+test('links to the portal and to invoices open in the cell of their customer', async () => {
+  for (const cell of places) {
+    const name = await cells.newCustomer(cell);
+    const invoice = await newInvoice(name, 700);
+    const { invoice: sent } = await ok('POST', `/invoices/${invoice.id}/send`);
+    const link = pathOf(sent.hostedInvoiceUrl);
+    const shown = await look(link);
+    assert.equal(shown.status, 200);
+    assert.match(await shown.text(), /Pay \$7\.00/);
+    const [page, query] = link.split('?');
+    const pdf = await look(`${page}/pdf?${query}`);
+    assert.deepEqual([pdf.status, (await pdf.text()).slice(0, 5)], [200, '%PDF-']);
+    assert.equal((await send(link, { ...card, shownDue: '700' })).status, 303);
+    assert.equal((await ok('GET', `/invoices/${invoice.id}`)).invoice.status, 'paid');
+
+    const { portalSession } = await ok('POST', `/customers/${name}/portal-sessions`, {});
+    const entered = await look(pathOf(portalSession.url));
+    const cookie = entered.headers.get('set-cookie')?.split(';')[0] ?? '';
+    const portal = await (await look('/portal', { cookie })).text();
+    assert(portal.includes(invoice.invoiceNumber), `${cell}: ${portal}`);
+    const formToken = /name="formToken" value="([^"]+)"/.exec(portal)?.[1] ?? '';
+    assert.equal((await send('/portal/payment-methods', { ...card, formToken }, { cookie })).status, 303);
+    assert.equal((await ok('GET', `/payment-methods?customerExternalId=${name}`)).total, 1);
+    await ok('DELETE', `/customers/${name}/portal-sessions`);
+    assert.equal((await look('/portal', { cookie })).status, 403);
+  }
+});
+
+test('a checkout session sells in the cell of its customer, and an anonymous buyer becomes a customer at home', async () => {
+  const details = { step: 'pay', shownDue: '900', country: 'US', ...card };
+  for (const cell of places) {
+    const customerExternalId = await cells.newCustomer(cell);
+    const session = { type: 'product', customerExternalId, priceSlug: 'book', ...returns };
+    const { checkoutSession, url } = await ok('POST', '/checkout-sessions', { checkoutSession: session });
+    assert.equal((await send(pathOf(url), details)).status, 303);
+    const { status } = (await ok('GET', `/checkout-sessions/${checkoutSession.id}`)).checkoutSession;
+    assert.equal(status, 'succeeded');
+  }
+  // Enough that by chance some would be of slots of other cells.
+  for (let buyer = 1; buyer <= 6; buyer++) {
+    const session = { type: 'product', anonymous: true, priceSlug: 'book', ...returns };
+    const { checkoutSession, url } = await ok('POST', '/checkout-sessions', { checkoutSession: session });
+    const paid = await send(pathOf(url), { ...details, name: 'Eve', email: 'eve@acme.test' });
+    assert.equal(paid.status, 303);
+    assert.deepEqual(await cellsOf(checkoutSession.id), ['home']);
+    assert.equal((await ok('GET', `/customers/${checkoutSession.id}`)).customer.name, 'Eve');
+    const { rows } = await cells.admin.query('select home.slot_of_customer(1, $1) as slot', [checkoutSession.id]);
+    assert.equal(rows[0].slot, checkoutSession.id.slice(-2));
+  }
+});
+
+test('a customer of each cell is erased there', async () => {
+  for (const cell of places) {
+    const name = await cells.newCustomer(cell);
+    const { customer } = await ok('GET', `/customers/${name}`);
+    await ok('POST', `/customers/${name}/erase`);
+    await until('the copies are erased', async () => {
+      return (await ok('POST', `/customers/${name}/erase`)).erasure.completedAt !== null;
+    });
+    assert.deepEqual(await cellsOf(name), []);
+    const { rows } = await (cell === 'cell_b' ? cells.elsewhere : cells.admin).query(
+      `select count(*)::integer as traces from ${cell ?? 'home'}.audit_log where to_jsonb(audit_log)::text like $1`,
+      [`%${name}%`],
+    );
+    assert.deepEqual([rows[0].traces, customer.name], [0, name]);
+  }
+});
+
+test('an event of a payment processor reaches the payment in its cell', async () => {
+  const stripe = await startStripeServer();
+  await cells.startAgain(stripe.settings);
+  for (const cell of places) {
+    const customerExternalId = await cells.newCustomer(cell);
+    const token = 'pm_usBankAccount_success';
+    await ok('POST', '/payment-methods', { paymentMethod: { customerExternalId, token } });
+    const { subscription } = await ok('POST', '/subscriptions', { customerExternalId, priceSlug: 'monthly' });
+    const payment = async () => (await ok('GET', `/payments?subscriptionId=${subscription.id}`)).data[0];
+    const { id } = await payment();
+    const intent = [...stripe.objects.intents.values()].find(({ metadata }) => metadata.payment_id === id);
+    assert(intent);
+    assert.equal((await payment()).status, 'processing');
+    stripe.objects.succeed(intent.id);
+    const event = stripeEvent('payment_intent.succeeded', stripe.objects.intent(intent.id));
+    assert.equal(await stripe.send(cells.service.address, event), 200);
+    await until('it is paid', async () => (await payment()).status === 'succeeded');
+  }
+  const report = await printed(async () => assert.equal(await check(readConfig(cells.settings), { json: true }), true));
+  assert.deepEqual(report.broken, []);
+});
