@@ -6,6 +6,7 @@ import { homeSlot } from '../kernel/id.ts';
 import { type PageRequest, page } from '../kernel/pagination.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
 import { allowsRepeatedDiscounts } from '../organizations/setting.ts';
+import { isAtHome } from '../organizations/store-cells.ts';
 import { only } from '../pricing/actions.ts';
 import { renderDiscount } from '../pricing/actions-discounts.ts';
 import {
@@ -171,7 +172,9 @@ export async function refusalOf(
   { discount, customerId, ordered }: Redeeming,
   { path = ['discountCode'], purchaseId = null }: RefusalOptions = {},
 ): Promise<Problem | null> {
-  const { id: discountId, code, firstPurchaseOnly } = discount;
+  const { id: discountId, code, firstPurchaseOnly, maximumRedemptions } = discount;
+  if (maximumRedemptions !== null && !(await isAtHome(work)))
+    return new Problem('notOverCells', {}, [{ path, message: 'cannot be redeemed here yet', code: 'custom' }]);
   const allowed = usesAllowed(work, discount);
   if (customerId !== null && allowed !== null) {
     const uses = await countUsesOfCustomer(work, { customerId, discountId });

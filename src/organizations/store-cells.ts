@@ -148,6 +148,12 @@ export async function listOrganizationsToCopy(worker: Database, environmentId: n
   return rows.map(({ id }) => id);
 }
 
+/** Whether a unit of work is in the home cell. */
+export async function isAtHome({ db }: Work): Promise<boolean> {
+  const { rows } = await sql<{ isHome: boolean }>`select is_home from cell`.execute(db);
+  return rows[0]?.isHome === true;
+}
+
 // Enough to find one of a cell that has few.
 const slotsTried = 200;
 
