@@ -6463,6 +6463,7 @@ declare
   copied record;
   columns text;
   of_organization bigint[];
+  lifted bigint[];
 begin
   if (select is_home from cell) then
     raise object_not_in_prerequisite_state using message = 'the catalog of the home cell is no copy';
@@ -6470,6 +6471,8 @@ begin
   catalog := jsonb_set(catalog, '{environments}', (
     select coalesce(jsonb_agg(e || jsonb_build_object('numbering', numbering_of_cell(e -> 'numbering'))), '[]')
       from jsonb_array_elements(catalog -> 'environments') e));
+  lifted := array(select e.id from environments e join jsonb_populate_recordset(null::environments, catalog -> 'environments') r using (id)
+    where r.allow_multiple_subscriptions and not e.allow_multiple_subscriptions);
   for copied in select name from copied_tables() order by place loop
     columns := (select string_agg(quote_ident(c), ', ') from unnest(copied_columns(copied.name)) c);
     -- A slug that another row gives up in the same change is free first, and so is the place of a default.
@@ -6494,6 +6497,17 @@ begin
         select from jsonb_populate_recordset(null::%1$I, $2) r where r.environment_id = t.environment_id and r.id = t.id)', copied.name)
       using of_organization, catalog -> copied.name;
   end loop;
+  -- The actions at home do this there. A link that was made with its end is not detached from.
+  update subscription_item_features s
+     set product_feature_id = null, detached_at = f.expired_at, detached_reason = 'product_feature_expired', updated_at = f.expired_at
+    from product_features f
+   where f.environment_id = any(of_organization) and f.expired_at = f.updated_at
+     and s.environment_id = f.environment_id and s.product_feature_id = f.id;
+  update subscriptions s set exclusive = false
+    from (select environment_id, id from subscriptions
+           where environment_id = any(lifted) and exclusive and status not in ('canceled', 'incomplete_expired')
+           order by id for no key update) living
+   where s.environment_id = living.environment_id and s.id = living.id;
 end $function$;
 
 create policy tenant on api_keys to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));

@@ -1,5 +1,6 @@
 import type pg from 'pg';
 import { slotOf } from '../kernel/id.ts';
+import { Problem } from '../kernel/problem.ts';
 import type { Database } from './database.ts';
 
 /** The parts of a request that name records. */
@@ -48,4 +49,9 @@ export async function cellOfRecord({ cells }: WithCells = {}, id: string): Promi
 export async function databaseOfRecord(home: Database, services: WithCells | undefined, id: string): Promise<Database> {
   const cell = await cellOfRecord(services, id);
   return cell === null || services?.cells === undefined ? home : services.cells.open(cell);
+}
+
+/** Refuses a change that looks at the customers of all cells. */
+export function refuseOverCells({ cells }: WithCells = {}): void {
+  if (cells !== undefined && cells.others()?.length !== 0) throw new Problem('notOverCells');
 }

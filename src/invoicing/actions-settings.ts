@@ -1,4 +1,5 @@
 import { refuseSharedSeries } from '../customers/number-series.ts';
+import { refuseOverCells, type WithCells } from '../database/cells.ts';
 import type { Work } from '../database/work.ts';
 import { Problem } from '../kernel/problem.ts';
 import { decideSettings, type Settings, type SettingsChange } from '../organizations/setting.ts';
@@ -11,12 +12,15 @@ import { hasAmounts } from './store.ts';
  * currency once non-zero amounts exist. Allowing several subscriptions makes the running ones non-exclusive;
  * disallowing them keeps the existing ones.
  */
-export async function updateSettings(work: Work, change: SettingsChange): Promise<Settings> {
+export async function updateSettings(work: Work, change: SettingsChange, services?: WithCells): Promise<Settings> {
   if (work.pinnedTo !== null) throw new Problem('outsidePinnedPricingModel');
   const current = await lockSettings(work);
   const settings = decideSettings(current, change);
   refuseSharedSeries(settings.numbering);
-  if (settings.currency !== current.currency) await refuseAmounts(work, current.currency);
+  if (settings.currency !== current.currency) {
+    refuseOverCells(services);
+    await refuseAmounts(work, current.currency);
+  }
   await saveSettings(work, settings);
   if (settings.allowMultipleSubscriptions && !current.allowMultipleSubscriptions) await liftExclusivity(work);
   return settings;
