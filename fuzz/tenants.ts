@@ -44,7 +44,7 @@ async function tryTenant({ address, owner, database }: Target, suffix: string): 
   const app = {
     testKey: own.testKey.token,
     testEnvironmentId: own.organization.testEnvironmentId,
-    database,
+    databaseOf: () => database,
     get: (path: string) => ask('GET', path),
     post: (path: string, body?: unknown) => ask('POST', path, body),
     put: (path: string, body?: unknown) => ask('PUT', path, body),

@@ -51,6 +51,16 @@ export function serverVariables(name: string): Record<string, string> {
   return { [serverVariable]: name };
 }
 
+/** The name of databases with several cells. */
+export function cellsName(cells: number): string {
+  return `${cells} cells`;
+}
+
+/** The variables of a worker whose databases have several cells. */
+export function cellsVariables(cells: number): Record<string, string> {
+  return { ...serverVariables(cellsName(cells)), TOLLKEEPER_TEST_CELLS: String(cells) };
+}
+
 /** The name under which the tests of a file are reported. */
 export function titleOf(file: string, server = process.env[serverVariable]): string {
   return server === undefined ? file : `${file} on ${server}`;

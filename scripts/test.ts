@@ -10,16 +10,23 @@ import { staleFiles } from './generated.ts';
 import { settingsForTests, withScratchPostgres } from './scratch-postgres.ts';
 import { longestFirst, readDurations, saveDurations, secondsOf } from './test-durations.ts';
 import { processesOf, runsAlone } from './test-plan.ts';
-import { serverVariables, titleOf, withQueue } from './test-queue.ts';
+import { cellsName, cellsVariables, serverVariables, titleOf, withQueue } from './test-queue.ts';
 import { Report } from './test-report.ts';
 
 // Runs all checks of npm test: types, lint and format, generated files, and every test on a real PostgreSQL. Arguments
-// select test files; without any, all run. `--seed <number>` draws other random cases, and `--seed random` any.
+// select test files; without any, all run. `--seed <number>` draws other random cases, and `--seed random` any. With
+// `--cells <number>` the customers of tests live in so many cells.
 
-const { values, positionals: named } = parseArgs({ allowPositionals: true, options: { seed: { type: 'string' } } });
+const { values, positionals: named } = parseArgs({
+  allowPositionals: true,
+  options: { seed: { type: 'string' }, cells: { type: 'string', default: '1' } },
+});
 const seed = values.seed === 'random' ? randomInt(2 ** 31) : Number(values.seed ?? testSeed);
 if (!Number.isInteger(seed)) throw new Error(`--seed is a whole number or "random", not ${values.seed}`);
 process.env[seedVariable] = String(seed);
+const cells = Number(values.cells);
+if (!(cells >= 1 && cells <= 9)) throw new Error(`--cells is a number from 1 to 9, not ${values.cells}`);
+if (cells > 1) Object.assign(process.env, cellsVariables(cells));
 
 // Ctrl-C ends all processes; their databases are stopped on the way out.
 const interruption = new AbortController();
@@ -34,6 +41,9 @@ const oldestPostgres = ['/usr/lib/postgresql/15/bin', '/opt/homebrew/opt/postgre
   existsSync(path),
 );
 const oldestName = 'PostgreSQL 15';
+/** The files that also run with customers in several cells. */
+const onCells = ['test/stories/ledger.test.ts', 'test/stories/usage-repeats.test.ts'];
+const usualCells = 4;
 const onOldestPostgres = ['test/api/api.test.ts', 'test/stories/ledger.test.ts', 'test/api/requests.test.ts'];
 
 interface Task {
@@ -105,6 +115,16 @@ function workOnOldest(binaries: string): Task {
   return { titles, run };
 }
 
+/** Tests with customers in several cells. */
+function workOnCells(databaseUrl: string): Task {
+  const variables = { ...cellsVariables(usualCells), TOLLKEEPER_TEST_POSTGRES: databaseUrl };
+  return work(
+    onCells.map((file) => titleOf(file, cellsName(usualCells))),
+    onCells,
+    variables,
+  );
+}
+
 /** Carries out the tasks in that order, as many at a time as `concurrency` allows. */
 async function runTasks(tasks: readonly Task[]): Promise<void> {
   const waiting = [...tasks];
@@ -130,13 +150,20 @@ async function runFiles(files: readonly string[], isEverything: boolean): Promis
   const runAll = (url: string) =>
     withQueue(shared, async (queue) => {
       const server = { TOLLKEEPER_TEST_POSTGRES: url };
-      const alone = processesOf(files).map((each) => work(each, each, server));
+      const alone = processesOf(files).map((each) =>
+        work(
+          each.map((file) => titleOf(file)),
+          each,
+          server,
+        ),
+      );
+      if (isEverything && cells === 1) alone.push(workOnCells(url));
       if (isEverything && oldestPostgres !== undefined) alone.push(workOnOldest(oldestPostgres));
       const seconds = ({ titles }: Task) => secondsOf(durations, titles);
       alone.sort((one, other) => seconds(other) - seconds(one));
       const sharing = Array.from({ length: workers }, () => work([], [], { ...server, ...queue }));
       await runTasks([...sharing, ...(isEverything ? checks(url) : []), ...alone]);
-      for (const title of [...shared, ...alone.flatMap(({ titles }) => titles)])
+      for (const title of [...shared.map((file) => titleOf(file)), ...alone.flatMap(({ titles }) => titles)])
         if (!report.seconds.has(title)) report.lose(title);
     });
   await withScratchPostgres(runAll, { settings: settingsForTests });

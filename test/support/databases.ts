@@ -4,6 +4,7 @@ import type { FastifyInstance } from 'fastify';
 import { sql } from 'kysely';
 import pg from 'pg';
 import { settingsForTests, withScratchPostgres } from '../../scripts/scratch-postgres.ts';
+import type { Cells } from '../../src/database/cells.ts';
 import {
   createDatabase,
   createPool,
@@ -14,6 +15,7 @@ import {
 } from '../../src/database/database.ts';
 import { migrate } from '../../src/database/migrate.ts';
 import type { WebhookServices } from '../../src/webhooks/actions.ts';
+import { addCells, otherCells, settingsOfAll } from './many-cells.ts';
 import { atProcessEnd } from './process-end.ts';
 
 // Databases of tests. A process runs many test files (scripts/test-worker.ts): a file takes an empty database, and the
@@ -22,19 +24,31 @@ import { atProcessEnd } from './process-end.ts';
 // A service that a test starts has the same setting.
 export const testSchema = process.env.DATABASE_SCHEMA ?? defaultSchema;
 
-/** A migrated database with nothing in it, and connections to it. */
-export interface TestDatabase {
-  readonly url: string;
+/** The connections to a cell. */
+export interface TestCell {
+  /** The name of its schema. */
+  readonly name: string;
   /** Bound by row-level security, as the service is. */
   readonly database: Database;
   /** The owner's connection: sees every environment. */
   readonly owner: Database;
   readonly ownerPool: pg.Pool;
+}
+
+/** A migrated database with nothing in it, and connections to it. */
+export interface TestDatabase {
+  readonly url: string;
+  readonly home: TestCell;
+  /** All cells, the home cell first. */
+  readonly cells: readonly TestCell[];
+  /** The owner's connection, which finds the customers of all cells. */
+  readonly owner: Database;
+  readonly ownerPool: pg.Pool;
   /** The service on it that reaches nobody outside, once there is one. */
   service: Service | null;
   readonly name: string;
-  /** What `describeSchema` said when it was made. */
-  readonly schema: string;
+  /** What `describeSchema` said when it was made. Null: no other file uses the database. */
+  readonly schema: string | null;
 }
 
 /** The service, listening. */
@@ -42,6 +56,8 @@ export interface Service {
   readonly server: FastifyInstance;
   readonly address: string;
   readonly webhooks: WebhookServices;
+  /** Absent: there is only the home cell. */
+  readonly cells: Cells | undefined;
 }
 
 const unused: TestDatabase[] = [];
@@ -49,24 +65,28 @@ const unused: TestDatabase[] = [];
 // The address of a database with a migrated installation, such as one on a node of Citus. All files share it, and it is not emptied.
 const given = process.env.TOLLKEEPER_TEST_DATABASE;
 
-/** Takes a database that is empty and that no other file uses. */
-export async function takeDatabase(): Promise<TestDatabase> {
+/** Takes a database that is empty and that no other file uses, with so many cells. */
+export async function takeDatabase(count: number): Promise<TestDatabase> {
+  if (count > 1) return makeDatabase(count);
   if (given) {
     if (!isAnyMade) atProcessEnd(() => Promise.all(unused.splice(0).map(dropDatabase)));
     isAnyMade = true;
-    return unused.pop() ?? connectTo('', given);
+    return unused.pop() ?? connectTo('', given, 1);
   }
   for (let taken = unused.pop(); taken !== undefined; taken = unused.pop()) {
     if (await empty(taken)) return taken;
     await dropDatabase(taken);
   }
-  return makeDatabase();
+  return makeDatabase(1);
 }
 
 /** Keeps the database for the next file. Drops it if its schema changed or if it grew. */
 export async function returnDatabase(taken: TestDatabase): Promise<void> {
   const stays =
-    given || ((await describeSchema(taken.owner)) === taken.schema && (await sizeOf(taken.owner)) < largestKept);
+    given ||
+    (taken.schema !== null &&
+      (await describeSchema(taken.owner)) === taken.schema &&
+      (await sizeOf(taken.owner)) < largestKept);
   if (stays) unused.push(taken);
   else await dropDatabase(taken);
 }
@@ -74,7 +94,9 @@ export async function returnDatabase(taken: TestDatabase): Promise<void> {
 export async function dropDatabase(taken: TestDatabase): Promise<void> {
   await taken.service?.server.close();
   await taken.service?.webhooks.outbound.close();
-  await Promise.all([taken.database.destroy(), taken.owner.destroy()]);
+  const { owner, cells } = taken;
+  const databases = new Set([owner, ...cells.flatMap((cell) => [cell.database, cell.owner])]);
+  await Promise.all([...databases].map((database) => database.destroy()));
   if (!given) await asAdministrator((client) => client.query(`drop database ${taken.name} with (force)`));
 }
 
@@ -121,11 +143,11 @@ async function asAdministrator<Answer>(act: (client: pg.Client) => Promise<Answe
 }
 
 // A slow machine must not turn a storm of requests into refusals: tests of the limits set their own.
-const patience = { ...patienceOfRequests(60_000), lockMs: 60_000, connectionMs: 60_000 };
+export const patienceOfTests = { ...patienceOfRequests(60_000), lockMs: 60_000, connectionMs: 60_000 };
 
 let isAnyMade = false;
 
-async function makeDatabase(): Promise<TestDatabase> {
+async function makeDatabase(count: number): Promise<TestDatabase> {
   if (!isAnyMade) {
     // Opened after the server, and so closed before it.
     await serverUrl();
@@ -134,26 +156,28 @@ async function makeDatabase(): Promise<TestDatabase> {
   isAnyMade = true;
   const name = `test_${randomUUID().replaceAll('-', '')}`;
   await asAdministrator(async (client) => {
-    await client.query(`create database ${name} template ${await templateDatabase(client)} strategy file_copy`);
+    await client.query(`create database ${name} template ${await templateDatabase(client, count)} strategy file_copy`);
     // For connections that a test opens itself.
     await client.query(`alter database ${name} set search_path = ${testSchema}, ${queueSchemaOf(testSchema)}`);
   });
-  return connectTo(name, await databaseUrl(name));
+  return connectTo(name, await databaseUrl(name), count);
 }
 
-async function connectTo(name: string, url: string): Promise<TestDatabase> {
-  const ownerPool = createPool({ schema: testSchema, url, size: 4, as: 'owner' });
-  const owner = createDatabase(ownerPool);
-  const database = createDatabase(createPool({ schema: testSchema, url, size: 20, as: 'service', patience }));
-  return {
-    name,
-    url,
-    database,
-    owner,
-    ownerPool,
-    service: null,
-    schema: await describeSchema(owner),
-  };
+function openCell(url: string, schema: string): TestCell {
+  const ownerPool = createPool({ schema, url, size: 4, as: 'owner' });
+  const database = createDatabase(createPool({ schema, url, size: 20, as: 'service', patience: patienceOfTests }));
+  return { name: schema, database, owner: createDatabase(ownerPool), ownerPool };
+}
+
+async function connectTo(name: string, url: string, count: number): Promise<TestDatabase> {
+  const home = openCell(url, testSchema);
+  if (count === 1) {
+    const { owner, ownerPool } = home;
+    return { name, url, home, cells: [home], owner, ownerPool, service: null, schema: await describeSchema(owner) };
+  }
+  const cells = [home, ...otherCells(count).map((schema) => openCell(url, schema))];
+  const ownerPool = createPool({ schema: testSchema, url, size: 4, as: 'owner', settings: settingsOfAll(testSchema) });
+  return { name, url, home, cells, owner: createDatabase(ownerPool), ownerPool, service: null, schema: null };
 }
 
 // What a database is made with: its migrations.
@@ -237,19 +261,25 @@ async function sizeOf(owner: Database): Promise<number> {
 
 const migrationsDirectory = new URL('../../migrations/', import.meta.url);
 
-/** The name of a migrated database to copy; it changes with the migrations. Made when it is missing. */
-async function templateDatabase(client: pg.Client): Promise<string> {
-  const hash = createHash('sha256').update(testSchema);
+/** The name of a migrated database to copy, with so many cells; it changes with the migrations. Made when it is missing. */
+async function templateDatabase(client: pg.Client, count: number): Promise<string> {
+  const hash = createHash('sha256').update(`${testSchema} ${count}`);
   for (const file of (await readdir(migrationsDirectory)).sort())
     hash.update(await readFile(new URL(file, migrationsDirectory)));
   const name = `template_${hash.digest('hex').slice(0, 16)}`;
+  const oneCell = count === 1 ? 'template0' : await templateDatabase(client, 1);
   await client.query('select pg_advisory_lock(7001)');
   const existing = await client.query('select from pg_database where datname = $1', [name]);
   if (existing.rowCount === 0) {
-    await client.query(`create database ${name}_new template template0 encoding 'UTF8'`);
-    const pool = createPool({ schema: testSchema, url: await databaseUrl(`${name}_new`), size: 2, as: 'owner' });
-    await migrate(pool, testSchema);
-    await pool.end();
+    await client.query(`create database ${name}_new template ${oneCell} encoding 'UTF8'`);
+    const url = await databaseUrl(`${name}_new`);
+    if (count > 1) {
+      await addCells(url, testSchema, count);
+    } else {
+      const pool = createPool({ schema: testSchema, url, size: 2, as: 'owner' });
+      await migrate(pool, testSchema);
+      await pool.end();
+    }
     await client.query(`alter database ${name}_new rename to ${name}`);
   }
   await client.query('select pg_advisory_unlock(7001)');

@@ -61,7 +61,9 @@ export async function insertFixture(app: TestApp, { environmentId = app.testEnvi
     .insertInto('prices')
     .values({ ...usage, id: distinctPriceId, usageMeterId: distinctMeterId, slug: 'user-overage' })
     .execute();
-  const customerId = anyId('customer');
+  await app.copyCatalogs();
+  const slot = app.actFor('acme', environmentId);
+  const customerId = anyId('customer', slot);
   const customer = {
     ...model,
     id: customerId,
@@ -71,7 +73,7 @@ export async function insertFixture(app: TestApp, { environmentId = app.testEnvi
     invoiceNumberBase: customerId.slice(-7),
   };
   await db.insertInto('customers').values(customer).execute();
-  const subscriptionId = anyId('subscription');
+  const subscriptionId = anyId('subscription', slot);
   const monthMs = 30 * 86_400_000;
   await db
     .insertInto('subscriptions')
@@ -96,7 +98,7 @@ export async function insertFixture(app: TestApp, { environmentId = app.testEnvi
       currentBillingPeriodEnd: now + monthMs,
     })
     .execute();
-  const billingPeriodId = anyId('billingPeriod');
+  const billingPeriodId = anyId('billingPeriod', slot);
   const period = {
     ...model,
     id: billingPeriodId,
@@ -107,7 +109,7 @@ export async function insertFixture(app: TestApp, { environmentId = app.testEnvi
     trialPeriod: false,
   };
   await db.insertInto('billingPeriods').values(period).execute();
-  const itemId = anyId('subscriptionItem');
+  const itemId = anyId('subscriptionItem', slot);
   const item = {
     ...model,
     id: itemId,

@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict';
+import { after } from 'node:test';
+import { sql } from 'kysely';
 import type pg from 'pg';
 import type { ExternalServices } from '../../src/app.ts';
 import { createApp, tasks } from '../../src/app.ts';
 import { createOrganization } from '../../src/billing/create-organization.ts';
+import { slotOfCustomer } from '../../src/customers/actions-slots.ts';
 import type { Database } from '../../src/database/database.ts';
 import { runInEnvironment, type Work } from '../../src/database/work.ts';
 import { createLog } from '../../src/http/log.ts';
@@ -11,10 +14,24 @@ import { createEncryption, keyBytes } from '../../src/jobs/encryption.ts';
 import { createOutbound } from '../../src/jobs/outbound.ts';
 import { type JobContext, runTask, type TaskList } from '../../src/jobs/queue.ts';
 import { openSmtp } from '../../src/jobs/smtp.ts';
+import { homeSlot } from '../../src/kernel/id.ts';
+import { startCellsOfRequests } from '../../src/main-slots.ts';
 import type { WebhookServices } from '../../src/webhooks/actions.ts';
 import { Dispatcher } from '../../src/webhooks/jobs-sending.ts';
-import { dropDatabase, returnDatabase, type Service, type TestDatabase, takeDatabase } from './databases.ts';
+import { useSlot } from './any-id.ts';
+import {
+  dropDatabase,
+  patienceOfTests,
+  returnDatabase,
+  type Service,
+  type TestCell,
+  type TestDatabase,
+  takeDatabase,
+  testSchema,
+} from './databases.ts';
+import { usualCells } from './many-cells.ts';
 import { atFileEnd } from './process-end.ts';
+import { assertSound } from './sound.ts';
 
 /** An answer of the API: its status, headers and parsed body. */
 // biome-ignore lint/suspicious/noExplicitAny: tests read answers of every shape.
@@ -42,12 +59,14 @@ export interface TestOrganization {
 export interface TestApp extends TestOrganization {
   readonly url: string;
   readonly databaseUrl: string;
-  /** Bound by row-level security, as the service is. */
+  /** Bound by row-level security, as the service is. That of the cell in which `inEnvironment` acts. */
   readonly database: Database;
-  /** The owner's connection: sees every environment. */
+  /** The owner's connection: sees every environment, and the customers of all cells. */
   readonly owner: Database;
   /** The same connections without Kysely, for statements that are prepared under a name. */
   readonly ownerPool: pg.Pool;
+  /** The cells of the service, the home cell first: one, unless a test or `npm test -- --cells` asks for more. */
+  readonly cells: readonly TestCell[];
   /** Everything that runs in the background: with the database, what a job is given. */
   readonly tasks: TaskList;
   /** What the service was started with to reach others. */
@@ -63,20 +82,52 @@ export interface TestApp extends TestOrganization {
   runJobs(options?: { all?: boolean }): Promise<number>;
   /** Sends what webhooks are due (or, with `all`, also what waits for another attempt), and answers the number of attempts. */
   sendWebhooks(options?: { all?: boolean }): Promise<number>;
+  /** Acts in the home cell, or in that of the last call of `actFor`. */
   inEnvironment<Answer>(act: (work: Work) => Promise<Answer>): Promise<Answer>;
+  /** Acts in each cell, and answers what it answered in each. */
+  inEachCell<Answer>(act: (work: Work) => Promise<Answer>): Promise<Answer[]>;
+  /** Writes a customer past the service: lets `inEnvironment` act in its cell from now on, and answers its slot. */
+  actFor(externalId: string, environmentId?: number): string;
+  /** The connection to the cell of a slot, as the service has it. */
+  databaseOf(slot: string): Database;
+  /** Has a catalog that a test changed by SQL reach each cell. */
+  copyCatalogs(): Promise<void>;
   close(): Promise<void>;
 }
 
 /** Starts the service on a fresh database, with one organization. Closed by itself when the test file ends. */
-export async function startTestApp({ services: given = {} }: { services?: ExternalServices } = {}): Promise<TestApp> {
-  const taken = await takeDatabase();
-  const { url, database, owner, ownerPool } = taken;
+export async function startTestApp({
+  services: given = {},
+  cells: count = usualCells,
+}: {
+  services?: ExternalServices;
+  cells?: number;
+} = {}): Promise<TestApp> {
+  const taken = await takeDatabase(count);
+  const { url, home, cells, owner, ownerPool } = taken;
   // The service that reaches nobody in particular is the same for all, and is kept with its database.
   const isOwn = Object.keys(given).length > 0;
-  const { server, address, webhooks } = isOwn ? await startService(taken, given) : await ordinaryService(taken);
-  const services = { encryption: webhooks.encryption, mail: unreachableMail, ...given, webhooks };
+  const service = isOwn ? await startService(taken, given) : await ordinaryService(taken);
+  const { server, address, webhooks } = service;
+  const services = { encryption: webhooks.encryption, mail: unreachableMail, ...given, webhooks, cells: service.cells };
+  const copyCatalogs = async () => service.cells?.copyCatalogs(null);
+  const cellOf = (slot: string) => cells.find(({ name }) => name === service.cells?.cellOf(slot)) ?? home;
+  // The queue of the service does this, a moment later.
+  const copyWhatSqlChanged = async () => {
+    if (cells.length > 1 && (await takeCopyOfAll(home.owner))) await copyCatalogs();
+  };
+  let acting = home;
+  let isWritten = false;
+  useSlot(homeSlot);
+  const actIn = async <Given>(cell: TestCell, act: (work: Work) => Promise<Given>) => {
+    await copyWhatSqlChanged();
+    const outcome = await runInEnvironment(cell.database, { environmentId: organization.testEnvironmentId }, act);
+    assert(outcome);
+    return outcome.answer;
+  };
   const newOrganization = async (): Promise<TestOrganization> => {
-    const founded = await createOrganization(owner, { name: 'Acme' }, Date.now());
+    const founded = await createOrganization(home.owner, { name: 'Acme' }, Date.now());
+    await copyCatalogs();
     return {
       id: founded.organization.id,
       testKey: founded.testKey.token,
@@ -86,8 +137,10 @@ export async function startTestApp({ services: given = {} }: { services?: Extern
     };
   };
   const organization = await newOrganization();
-  const request = (method: string, path: string, body?: unknown, options: RequestOptions = {}) =>
-    send(address, method, path, body, { key: organization.testKey, ...options });
+  const request = async (method: string, path: string, body?: unknown, options: RequestOptions = {}) => {
+    await copyWhatSqlChanged();
+    return send(address, method, path, body, { key: organization.testKey, ...options });
+  };
   const expectOk = async (method: string, path: string, body?: unknown, options?: RequestOptions) => {
     const answer = await request(method, path, body, options);
     assert.equal(answer.status, 200, `${method} ${path}: ${JSON.stringify(answer.body)}`);
@@ -107,9 +160,12 @@ export async function startTestApp({ services: given = {} }: { services?: Extern
     ...organization,
     url: address,
     databaseUrl: url,
-    database,
+    get database() {
+      return acting.database;
+    },
     owner,
     ownerPool,
+    cells,
     tasks,
     services,
     request,
@@ -118,27 +174,47 @@ export async function startTestApp({ services: given = {} }: { services?: Extern
     put: (path, body, options) => expectOk('PUT', path, body, options),
     newOrganization,
     async setClock(at) {
-      await owner
+      await home.owner
         .updateTable('environments')
         .set({ clockNow: at })
         .where('id', '=', organization.testEnvironmentId)
         .execute();
+      await copyWhatSqlChanged();
     },
-    runJobs: ({ all = false } = {}) => runJobs(owner, { database, tasks, services }, all),
-    sendWebhooks: ({ all = false } = {}) => {
+    async runJobs({ all = false } = {}) {
+      let done = 0;
+      for (const cell of cells) done += await runJobs(cell.owner, { database: cell.database, tasks, services }, all);
+      return done;
+    },
+    async sendWebhooks({ all = false } = {}) {
       const onError = (error: unknown) => {
         throw error;
       };
       const now = all ? () => endOfTime : Date.now;
-      return new Dispatcher({ database: owner, services: webhooks, onError, now }).drain();
+      let attempts = 0;
+      for (const cell of cells)
+        attempts += await new Dispatcher({ database: cell.owner, services: webhooks, onError, now }).drain();
+      return attempts;
     },
-    async inEnvironment(act) {
-      const outcome = await runInEnvironment(database, { environmentId: organization.testEnvironmentId }, act);
-      assert(outcome);
-      return outcome.answer;
+    inEnvironment: (act) => actIn(acting, act),
+    async inEachCell<Given>(act: (work: Work) => Promise<Given>) {
+      const answers: Given[] = [];
+      for (const cell of cells) answers.push(await actIn(cell, act));
+      return answers;
     },
+    actFor(externalId, environmentId = organization.testEnvironmentId) {
+      const slot = slotOfCustomer(environmentId, externalId);
+      acting = cellOf(slot);
+      isWritten = true;
+      if (cells.length > 1) useSlot(slot);
+      return slot;
+    },
+    databaseOf: (slot) => cellOf(slot).database,
+    copyCatalogs: copyWhatSqlChanged,
     close: () => leave(dropDatabase),
   };
+  // Rows that a test writes itself are those that it needs, and not sound as a whole.
+  if (cells.length > 1) after(() => closed || isWritten || assertSound(app));
   atFileEnd(() => leave(returnDatabase));
   return app;
 }
@@ -148,12 +224,24 @@ async function ordinaryService(taken: TestDatabase): Promise<Service> {
   return taken.service;
 }
 
-async function startService({ database, owner }: TestDatabase, given: ExternalServices): Promise<Service> {
+async function startService(taken: TestDatabase, given: ExternalServices): Promise<Service> {
+  const { url, home } = taken;
+  const { database, owner, ownerPool } = home;
   const webhooks = given.webhooks ?? testWebhookServices();
-  const services = { encryption: webhooks.encryption, mail: unreachableMail, ...given, webhooks };
   const { log } = createLog(process.env.TEST_LOG ?? 'silent');
-  const server = await createApp({ database, people: owner, log, services, migrated: async () => true });
-  return { server, webhooks, address: await server.listen({ host: '127.0.0.1', port: 0 }) };
+  const opened = {
+    server: { url, migrateUrl: null, schema: testSchema },
+    access: { worker: owner, workerPool: ownerPool, migrations: [] },
+  };
+  const cells =
+    taken.cells.length > 1
+      ? await startCellsOfRequests(opened, { size: 20, patience: patienceOfTests, log })
+      : undefined;
+  const services = { encryption: webhooks.encryption, mail: unreachableMail, ...given, webhooks, cells };
+  const app = { database, people: owner, log, services, migrated: async () => true };
+  const server = await createApp(cells === undefined ? app : { ...app, cells });
+  server.addHook('onClose', async () => cells?.stop());
+  return { server, webhooks, cells, address: await server.listen({ host: '127.0.0.1', port: 0 }) };
 }
 
 // Emails can be enabled, and none leaves: in test mode nobody is on the list of those who get any.
@@ -199,9 +287,18 @@ export async function send(
   };
 }
 
+/** Takes the job that follows SQL of no environment, such as that of a test. */
+async function takeCopyOfAll(owner: Database): Promise<boolean> {
+  const { rows } = await sql`
+    delete from _private_jobs j using _private_tasks t
+     where t.id = j.task_id and t.identifier = 'copy_catalog' and j.payload ->> 'environmentId' is null returning j.id`.execute(
+    owner,
+  );
+  return rows.length > 0;
+}
+
 /** Does what the worker does, one job at a time, so that a test knows when it is done. */
 async function runJobs(owner: Database, context: JobContext, all: boolean): Promise<number> {
-  const { sql } = await import('kysely');
   for (let done = 0; ; done++) {
     const { rows } = await sql<{ id: number; task: string; payload: Record<string, unknown> }>`
       select j.id, t.identifier as task, j.payload from _private_jobs j

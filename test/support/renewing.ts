@@ -18,11 +18,12 @@ export async function renewDue(app: TestApp, limit = 500): Promise<number> {
 }
 
 async function perform(app: TestApp, handler: DueWorkHandler, limit: number): Promise<number> {
-  return app.inEnvironment(async (work) => {
-    const claimed = await handler.take(work, limit);
-    await handler.perform(work, claimed);
-    return claimed.length;
+  const claimed = await app.inEachCell(async (work) => {
+    const taken = await handler.take(work, limit);
+    await handler.perform(work, taken);
+    return taken.length;
   });
+  return claimed.reduce((sum, each) => sum + each);
 }
 
 /** Lives through the time until `target`, stopping at each end of a period. Answers how many periods began. */

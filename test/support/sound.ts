@@ -29,10 +29,12 @@ function askAll(owner: Database): string {
   return requested.sql;
 }
 
-/** Every invariant holds over all environments; what breaks one is shown with its rows. */
-export async function assertSound({ owner, ownerPool }: Pick<TestApp, 'owner' | 'ownerPool'>): Promise<void> {
-  if ((await brokenInvariants(ownerPool, owner)).length === 0) return;
-  const broken = (await checkInvariants(owner)).filter(({ violations }) => violations.count > 0);
-  assert.deepEqual(broken, []);
-  assert.fail('an invariant did not hold, and does now');
+/** Every invariant holds over all environments of each cell; what breaks one is shown with its rows. */
+export async function assertSound({ cells }: Pick<TestApp, 'cells'>): Promise<void> {
+  for (const { name, owner, ownerPool } of cells) {
+    if ((await brokenInvariants(ownerPool, owner)).length === 0) continue;
+    const broken = (await checkInvariants(owner)).filter(({ violations }) => violations.count > 0);
+    assert.deepEqual(broken, [], name);
+    assert.fail('an invariant did not hold, and does now');
+  }
 }

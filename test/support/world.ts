@@ -4,6 +4,7 @@ import { sql } from 'kysely';
 import type { Ids } from '../../examples/request-ids.ts';
 import { teamPlan } from '../../examples/requests.ts';
 import { runInEnvironment } from '../../src/database/work.ts';
+import { slotOf } from '../../src/kernel/id.ts';
 import { anyId } from './any-id.ts';
 import { buyNow } from './buying.ts';
 import type { Body, TestApp, TestOrganization } from './harness.ts';
@@ -25,7 +26,7 @@ export interface WorldOptions {
 }
 
 /** What a world is made through. */
-export type WorldApp = Pick<TestApp, 'get' | 'post' | 'put' | 'database' | 'testKey' | 'testEnvironmentId'>;
+export type WorldApp = Pick<TestApp, 'get' | 'post' | 'put' | 'databaseOf' | 'testKey' | 'testEnvironmentId'>;
 
 /** Makes one record of every kind in the organization's test environment. */
 export async function buildWorld(
@@ -193,7 +194,7 @@ async function insertBought(
     product: { name: 'Gift', slug: `gift-${suffix}` },
     price: { type: 'single_payment', slug: `gift-${suffix}`, unitPrice: 0 },
   });
-  const bought = await runInEnvironment(app.database, { environmentId }, (work) =>
+  const bought = await runInEnvironment(app.databaseOf(slotOf(customerId)), { environmentId }, (work) =>
     buyNow(work, { customerId, productId: product.id }),
   );
   assert(bought);
@@ -202,14 +203,14 @@ async function insertBought(
 
 /** An email that was not to be sent. */
 async function insertEmail(
-  { database }: WorldApp,
+  { databaseOf }: WorldApp,
   { testEnvironmentId: environmentId }: Pick<TestOrganization, 'testEnvironmentId'>,
   customerId: string,
 ): Promise<string> {
-  const made = await runInEnvironment(database, { environmentId }, ({ db }) =>
+  const made = await runInEnvironment(databaseOf(slotOf(customerId)), { environmentId }, ({ db }) =>
     sql<{ id: string }>`
       insert into emails as made (environment_id, id, pricing_model_id, customer_id, event_id, template, status, created_at, updated_at)
-      select environment_id, ${anyId('email')}, pricing_model_id, payload -> 'customer' ->> 'id', id, 'receipt', 'suppressed',
+      select environment_id, ${anyId('email', slotOf(customerId))}, pricing_model_id, payload -> 'customer' ->> 'id', id, 'receipt', 'suppressed',
              created_at, created_at
         from events where type = 'payment.succeeded' and environment_id = ${environmentId} and payload -> 'customer' ->> 'id' = ${customerId}
          order by id limit 1
