@@ -124,20 +124,25 @@ export function refusalOfParts(
   settled: readonly PromiseSettledResult<unknown>[],
   { stores }: { readonly stores: boolean },
 ): unknown {
-  const errors = settled.flatMap((each) => (each.status === 'rejected' ? [each.reason as unknown] : []));
-  const problems = errors.map((error) => problemOfOutage(error) ?? error);
-  // A bug, or a slot that was given away: the request is answered as a whole.
-  const other = problems.find((error) => !(error instanceof Problem));
-  if (other !== undefined) return errors.find(isOfSlot) ?? other;
+  const failures = settled.flatMap((each) => {
+    if (each.status === 'fulfilled') return [];
+    const error = each.reason as unknown;
+    return [{ error, problem: error instanceof Problem ? error : problemOfOutage(error) }];
+  });
+  // A slot that was given away: the request is answered as a whole. Or a bug.
+  const unknown = failures.filter(({ problem }) => problem === null).map(({ error }) => error);
+  if (unknown.length > 0) return unknown.find(isOfSlot) ?? unknown[0];
   // A repeat gets past an outage, and not past a refusal.
-  const first = problems.find((error) => (error as Problem).status < 500) ?? problems[0];
+  const first = failures.find(({ problem }) => problem !== null && problem.status < 500) ?? failures[0];
   const stored = parts.flatMap(({ places }, index) => (settled[index]?.status === 'fulfilled' ? places : []));
-  if (!stores || stored.length === 0) return first;
+  if (!stores || stored.length === 0 || !first?.problem) return first?.error;
   const all = parts.reduce((sum, { places }) => sum + places.length, 0);
   const sentence = `${stored.length} of ${all} elements were stored, which a repeat does not count again. The rest was refused:`;
-  const { problem, message, issues, data } = first as Problem;
+  const { problem, message, issues, data } = first.problem;
   const named = new Problem(problem, {}, issues, { ...data, stored: stored.sort((a, b) => a - b) });
-  return Object.assign(named, { message: `${sentence} ${message}` });
+  // The cause of an outage is for the log.
+  const cause = first.error === first.problem ? first.problem.cause : first.error;
+  return Object.assign(named, { message: `${sentence} ${message}`, cause });
 }
 
 export function isOfSlot(error: unknown): boolean {
