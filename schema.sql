@@ -3667,7 +3667,8 @@ CREATE OR REPLACE FUNCTION public.copied_tables()
  IMMUTABLE
 AS $function$
   values ('organizations', 1, array['made_by_environment_id', 'made_by_api_key_id', 'made_by_user_id']),
-         ('environments', 2, '{}'), ('pricing_models', 3, array['catalog_version']), ('api_keys', 4, array['last_used_at']),
+         -- A cell moves its clock itself, behind that of home.
+         ('environments', 2, array['clock_target', 'clock_from', 'clock_moved_at']), ('pricing_models', 3, array['catalog_version']), ('api_keys', 4, array['last_used_at']),
          ('resources', 5, '{}'), ('usage_meters', 6, '{}'), ('products', 7, '{}'), ('prices', 8, '{}'), ('credit_pools', 9, '{}'),
          ('credit_pool_rates', 10, '{}'), ('features', 11, '{}'), ('product_features', 12, '{}'), ('discounts', 13, '{}'),
          ('tax_rates', 14, '{}'), ('webhooks', 15, '{}')
@@ -5792,6 +5793,16 @@ begin
   delete from credit_subjects s using unnest(subjects) removed where s.environment_id = removed.environment_id and s.id = removed.id;
   return null;
 end $function$;
+CREATE OR REPLACE FUNCTION public.remove_from_copy(table_name text, of_organization bigint[], kept jsonb)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+begin
+  execute format('delete from %1$I t where t.environment_id = any($1) and not exists (
+      select from jsonb_populate_recordset(null::%1$I, $2) r where r.environment_id = t.environment_id and r.id = t.id)', table_name)
+    using of_organization, kept;
+end $function$;
 CREATE OR REPLACE FUNCTION public.replace_usage_partition_file(n integer, p_file text, p_bytes bigint, p_sha256 text)
  RETURNS void
  LANGUAGE plpgsql
@@ -5853,6 +5864,19 @@ CREATE OR REPLACE FUNCTION public.row_limits()
 BEGIN ATOMIC
  VALUES ('products'::text,'pricing_model_id'::text,'pricing_models'::text,'active'::text,1000), ('products'::text,'pricing_model_id'::text,'pricing_models'::text,'true'::text,10000), ('features'::text,'pricing_model_id'::text,'pricing_models'::text,'active'::text,1000), ('features'::text,'pricing_model_id'::text,'pricing_models'::text,'true'::text,10000), ('resources'::text,'pricing_model_id'::text,'pricing_models'::text,'active'::text,1000), ('resources'::text,'pricing_model_id'::text,'pricing_models'::text,'true'::text,10000), ('usage_meters'::text,'pricing_model_id'::text,'pricing_models'::text,'true'::text,200), ('credit_pools'::text,'pricing_model_id'::text,'pricing_models'::text,'true'::text,100), ('prices'::text,'pricing_model_id'::text,'pricing_models'::text,'active'::text,5000), ('prices'::text,'pricing_model_id'::text,'pricing_models'::text,'true'::text,20000), ('prices'::text,'usage_meter_id'::text,'usage_meters'::text,'active and "where" is not null'::text,100), ('product_features'::text,'pricing_model_id'::text,'pricing_models'::text,'expired_at is null'::text,20000), ('product_features'::text,'pricing_model_id'::text,'pricing_models'::text,'true'::text,50000), ('subscriptions'::text,'customer_id'::text,'customers'::text,'status not in (''canceled'', ''incomplete_expired'')'::text,500), ('invoice_items'::text,'customer_id'::text,'customers'::text,'invoice_id is null'::text,1000), ('discount_redemptions'::text,'subscription_id'::text,'subscriptions'::text,'subscription_id is not null and removed_at is null'::text,20), ('usage_credits'::text,'ledger_account_id'::text,'ledger_accounts'::text,'source = ''manual_adjustment'' and feature_id is null and transferred_from is null and not spent'::text,10000), ('subscription_item_features'::text,'subscription_id'::text,'subscriptions'::text,'manually_created and expired_at is null'::text,1000);
 END;
+CREATE OR REPLACE FUNCTION public.schedule_new_intervals(catalog jsonb)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+begin
+  perform enqueue_job('schedule_interims',
+      json_build_object('environmentId', added.environment_id, 'pricingModelId', added.pricing_model_id, 'after', ''),
+      'schedule_interims:' || added.pricing_model_id, now(), 25)
+    from (select distinct r.environment_id, r.pricing_model_id from jsonb_populate_recordset(null::prices, catalog -> 'prices') r
+           where r.has_own_interval
+             and not exists (select from prices t where t.environment_id = r.environment_id and t.id = r.id)) added;
+end $function$;
 CREATE OR REPLACE FUNCTION public.secure_tenant_tables()
  RETURNS void
  LANGUAGE plpgsql
@@ -6473,6 +6497,10 @@ begin
       from jsonb_array_elements(catalog -> 'environments') e));
   lifted := array(select e.id from environments e join jsonb_populate_recordset(null::environments, catalog -> 'environments') r using (id)
     where r.allow_multiple_subscriptions and not e.allow_multiple_subscriptions);
+  perform schedule_new_intervals(catalog);
+  -- Nothing refers to these, and others take their places.
+  of_organization := array(select id from environments where organization_id = wanted);
+  perform remove_from_copy(name, of_organization, catalog -> name) from copied_tables() where name in ('credit_pool_rates', 'tax_rates');
   for copied in select name from copied_tables() order by place loop
     columns := (select string_agg(quote_ident(c), ', ') from unnest(copied_columns(copied.name)) c);
     -- A slug that another row gives up in the same change is free first, and so is the place of a default.
@@ -6486,18 +6514,17 @@ begin
         on conflict (%3$s) do update set %4$s where (%5$s) %6$s',
       copied.name, columns, case when copied.name in ('organizations', 'environments') then 'id' else 'environment_id, id' end,
       (select string_agg(format('%1$I = excluded.%1$I', c), ', ') from unnest(copied_columns(copied.name)) c
-        where c not in ('environment_id', 'id')),
-      (select string_agg(format('t.%1$I is distinct from excluded.%1$I', c), ' or ') from unnest(copied_columns(copied.name)) c),
+        where c not in ('environment_id', 'id', 'clock_now')),
+      (select string_agg(format('t.%1$I is distinct from excluded.%1$I', c), ' or ') from unnest(copied_columns(copied.name)) c
+        where c <> 'clock_now'),
       -- The sender of a cell switches its webhooks off, until they are changed at home.
       case copied.name when 'webhooks' then 'and excluded.updated_at >= t.updated_at' else '' end) using catalog -> copied.name;
   end loop;
-  of_organization := array(select id from environments where organization_id = wanted);
   for copied in select name from copied_tables() where name not in ('organizations', 'environments') order by place desc loop
-    execute format('delete from %1$I t where t.environment_id = any($1) and not exists (
-        select from jsonb_populate_recordset(null::%1$I, $2) r where r.environment_id = t.environment_id and r.id = t.id)', copied.name)
-      using of_organization, catalog -> copied.name;
+    perform remove_from_copy(copied.name, of_organization, catalog -> copied.name);
   end loop;
-  -- The actions at home do this there. A link that was made with its end is not detached from.
+  -- The actions at home do this there, and no log has it yet. A link that was made with its end is not detached from.
+  perform set_config('tollkeeper.action', 'follow_catalog', true);
   update subscription_item_features s
      set product_feature_id = null, detached_at = f.expired_at, detached_reason = 'product_feature_expired', updated_at = f.expired_at
     from product_features f

@@ -118,7 +118,8 @@ end $$;
 -- The tables with a copy in each cell, in the order of their references. Columns that a copy does not have are named.
 create function copied_tables() returns table (name text, place integer, except_columns text[]) language sql immutable as $$
   values ('organizations', 1, array['made_by_environment_id', 'made_by_api_key_id', 'made_by_user_id']),
-         ('environments', 2, '{}'), ('pricing_models', 3, array['catalog_version']), ('api_keys', 4, array['last_used_at']),
+         -- A cell moves its clock itself, behind that of home.
+         ('environments', 2, array['clock_target', 'clock_from', 'clock_moved_at']), ('pricing_models', 3, array['catalog_version']), ('api_keys', 4, array['last_used_at']),
          ('resources', 5, '{}'), ('usage_meters', 6, '{}'), ('products', 7, '{}'), ('prices', 8, '{}'), ('credit_pools', 9, '{}'),
          ('credit_pool_rates', 10, '{}'), ('features', 11, '{}'), ('product_features', 12, '{}'), ('discounts', 13, '{}'),
          ('tax_rates', 14, '{}'), ('webhooks', 15, '{}')
@@ -145,7 +146,7 @@ begin
   for copied in select name from copied_tables() loop
     execute format('create trigger copies_follow after insert or delete or update of %s on %I for each statement execute function request_copies()',
       (select string_agg(quote_ident(c), ', ') from unnest(copied_columns(copied.name)) c
-        where (copied.name, c) not in (('api_keys', 'last_used_at'), ('webhooks', 'failing_since'), ('webhooks', 'updated_at'), ('api_keys', 'updated_at'))),
+        where (copied.name, c) not in (('environments', 'clock_now'), ('api_keys', 'last_used_at'), ('webhooks', 'failing_since'), ('webhooks', 'updated_at'), ('api_keys', 'updated_at'))),
       copied.name);
   end loop;
 end $$;
@@ -176,6 +177,26 @@ create function numbering_of_cell(numbering jsonb) returns jsonb language sql st
     from jsonb_each(numbering) as each (document, series)
 $$;
 
+-- Deletes the rows of a copy that home has no more.
+create function remove_from_copy(table_name text, of_organization bigint[], kept jsonb) returns void
+  language plpgsql volatile set search_path from current as $$
+begin
+  execute format('delete from %1$I t where t.environment_id = any($1) and not exists (
+      select from jsonb_populate_recordset(null::%1$I, $2) r where r.environment_id = t.environment_id and r.id = t.id)', table_name)
+    using of_organization, kept;
+end $$;
+
+-- Schedules the subscriptions of a cell again for prices with an interval of their own, before these are copied.
+create function schedule_new_intervals(catalog jsonb) returns void language plpgsql volatile set search_path from current as $$
+begin
+  perform enqueue_job('schedule_interims',
+      json_build_object('environmentId', added.environment_id, 'pricingModelId', added.pricing_model_id, 'after', ''),
+      'schedule_interims:' || added.pricing_model_id, now(), 25)
+    from (select distinct r.environment_id, r.pricing_model_id from jsonb_populate_recordset(null::prices, catalog -> 'prices') r
+           where r.has_own_interval
+             and not exists (select from prices t where t.environment_id = r.environment_id and t.id = r.id)) added;
+end $$;
+
 -- Makes the catalog of a cell equal to that of the home cell. One who writes has locked the copy first and then read the catalog, so
 -- that an older state never takes the place of a newer one.
 create function write_catalog(wanted text, catalog jsonb) returns void language plpgsql security definer set search_path from current as $$
@@ -193,6 +214,10 @@ begin
       from jsonb_array_elements(catalog -> 'environments') e));
   lifted := array(select e.id from environments e join jsonb_populate_recordset(null::environments, catalog -> 'environments') r using (id)
     where r.allow_multiple_subscriptions and not e.allow_multiple_subscriptions);
+  perform schedule_new_intervals(catalog);
+  -- Nothing refers to these, and others take their places.
+  of_organization := array(select id from environments where organization_id = wanted);
+  perform remove_from_copy(name, of_organization, catalog -> name) from copied_tables() where name in ('credit_pool_rates', 'tax_rates');
   for copied in select name from copied_tables() order by place loop
     columns := (select string_agg(quote_ident(c), ', ') from unnest(copied_columns(copied.name)) c);
     -- A slug that another row gives up in the same change is free first, and so is the place of a default.
@@ -206,18 +231,17 @@ begin
         on conflict (%3$s) do update set %4$s where (%5$s) %6$s',
       copied.name, columns, case when copied.name in ('organizations', 'environments') then 'id' else 'environment_id, id' end,
       (select string_agg(format('%1$I = excluded.%1$I', c), ', ') from unnest(copied_columns(copied.name)) c
-        where c not in ('environment_id', 'id')),
-      (select string_agg(format('t.%1$I is distinct from excluded.%1$I', c), ' or ') from unnest(copied_columns(copied.name)) c),
+        where c not in ('environment_id', 'id', 'clock_now')),
+      (select string_agg(format('t.%1$I is distinct from excluded.%1$I', c), ' or ') from unnest(copied_columns(copied.name)) c
+        where c <> 'clock_now'),
       -- The sender of a cell switches its webhooks off, until they are changed at home.
       case copied.name when 'webhooks' then 'and excluded.updated_at >= t.updated_at' else '' end) using catalog -> copied.name;
   end loop;
-  of_organization := array(select id from environments where organization_id = wanted);
   for copied in select name from copied_tables() where name not in ('organizations', 'environments') order by place desc loop
-    execute format('delete from %1$I t where t.environment_id = any($1) and not exists (
-        select from jsonb_populate_recordset(null::%1$I, $2) r where r.environment_id = t.environment_id and r.id = t.id)', copied.name)
-      using of_organization, catalog -> copied.name;
+    perform remove_from_copy(copied.name, of_organization, catalog -> copied.name);
   end loop;
-  -- The actions at home do this there. A link that was made with its end is not detached from.
+  -- The actions at home do this there, and no log has it yet. A link that was made with its end is not detached from.
+  perform set_config('tollkeeper.action', 'follow_catalog', true);
   update subscription_item_features s
      set product_feature_id = null, detached_at = f.expired_at, detached_reason = 'product_feature_expired', updated_at = f.expired_at
     from product_features f
@@ -233,6 +257,8 @@ end $$;
 revoke all on function give_slots(text, integer) from public;
 revoke all on function read_catalog(text) from public;
 revoke all on function write_catalog(text, jsonb) from public;
+revoke all on function remove_from_copy(text, bigint[], jsonb) from public;
+revoke all on function schedule_new_intervals(jsonb) from public;
 grant execute on function give_slots(text, integer) to tollkeeper_worker;
 grant execute on function read_catalog(text) to tollkeeper_worker;
 grant execute on function write_catalog(text, jsonb) to tollkeeper_worker;

@@ -168,7 +168,7 @@ export async function createApp({
   const keyUse = startKeyUse(database);
   const limited = limits === undefined ? {} : { loadLimits: limits, rateLimit: rateLimitOf(limits) };
   const eventStreams = new EventStreams();
-  const changeFeed = new ChangeFeed(database, eventStreams);
+  const changeFeed = new ChangeFeed(eventStreams);
   const withFeed = { ...services, changeFeed, eventStreams } satisfies ExternalServices &
     WithChangeFeed &
     WithEventStreams;

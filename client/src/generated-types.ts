@@ -1045,7 +1045,7 @@ export interface BrandingPreview {
 }
 
 export interface Archive {
-  /** The number of the archive, as the command line names it. */
+  /** The number of the archive, as the command line names it. In another cell, `-` and its name follow. */
   id: string;
   createdAt: Timestamp;
   /** `restored`: its events are there, until an operator releases it. */

@@ -1,28 +1,16 @@
 import type { Database } from '../database/database.ts';
 import type { Work } from '../database/work.ts';
 import type { Instant } from '../kernel/calendar.ts';
-import type { Health } from './health.ts';
+import { type Health, mostToLookAt } from './health.ts';
 import {
   checkCohorts,
+  type MoneyPart,
   type PaymentsReport,
-  type RetentionReport,
+  type RetentionPart,
   type RevenueReport,
-  toPaymentsReport,
-  toRetentionReport,
-  toRevenueReport,
-  toUsageReport,
-  type UsageReport,
+  type UsagePart,
 } from './money-report.ts';
-import {
-  type ChurnReport,
-  inMinorUnits,
-  type MrrGrouping,
-  type MrrMovements,
-  type MrrReport,
-  openingsOf,
-  toChurnReport,
-  toMrrReport,
-} from './mrr-report.ts';
+import { flowsOf, type MrrGrouping, type MrrMovements } from './mrr-report.ts';
 import { type ReportRange, toReportRange } from './report-range.ts';
 import * as store from './store.ts';
 import { type CountedAttention, type CountedWork, countAttention, countWork } from './store-health.ts';
@@ -35,64 +23,45 @@ interface ReportQuery {
 }
 
 /** The query of a report on MRR. */
-type MrrQuery = ReportQuery & { readonly groupBy?: MrrGrouping | undefined };
+type MrrQuery = ReportQuery & { readonly groupBy?: MrrGrouping | null | undefined };
 
-async function movementsOf(
-  work: Work,
-  { groupBy = null, ...query }: Omit<MrrQuery, 'groupBy'> & { groupBy?: MrrGrouping | null | undefined },
-): Promise<MrrMovements> {
+/** The movements of the monthly recurring revenue of the environment over time. */
+export async function readMovements(work: Work, { groupBy = null, ...query }: MrrQuery): Promise<MrrMovements> {
   const range = toReportRange(query, work.now);
-  return { range, groupBy, currency: work.currency, ...(await store.sumMovements(work, range, groupBy)) };
-}
-
-/** The monthly recurring revenue of the environment over time. */
-export async function reportMrr(work: Work, query: MrrQuery): Promise<MrrReport> {
-  return toMrrReport(await movementsOf(work, query));
-}
-
-/** The customers and the recurring revenue that were lost over time. */
-export async function reportChurn(work: Work, query: MrrQuery): Promise<ChurnReport> {
-  return toChurnReport(await movementsOf(work, query));
+  const { rows, knownTo } = await store.sumMovements(work, range, groupBy);
+  return { range, groupBy, currency: work.currency, flows: flowsOf(rows, range, knownTo) };
 }
 
 /** How the recurring revenue of customers is kept, at each point and by cohorts. */
-export async function reportRetention(work: Work, query: ReportQuery): Promise<RetentionReport> {
-  const movements = await movementsOf(work, query);
-  const { range, currency } = movements;
+export async function readRetention(work: Work, query: ReportQuery): Promise<RetentionPart> {
+  const movements = await readMovements(work, query);
+  const { range } = movements;
   checkCohorts(range);
-  const kept = await store.sumKept(work, range);
-  const cohorts = await store.sumCohorts(work, range);
-  return toRetentionReport({ range, currency, openings: openingsOf(movements), kept, cohorts, round: inMinorUnits });
+  return { movements, kept: await store.sumKept(work, range), cohorts: await store.sumCohorts(work, range) };
 }
 
 /** Invoiced and credited revenue, and the money that was collected and refunded. */
-export async function reportRevenue(
+export async function readRevenue(
   work: Work,
   { groupBy = null, ...query }: ReportQuery & { readonly groupBy?: RevenueReport['groupBy'] | undefined },
-): Promise<RevenueReport> {
+): Promise<MoneyPart> {
   const range = toReportRange(query, work.now);
-  return toRevenueReport(
-    { range, rows: await store.sumRevenue(work, range, groupBy), currency: work.currency },
-    groupBy,
-  );
+  return { range, rows: await store.sumRevenue(work, range, groupBy), currency: work.currency };
 }
 
 /** Payments that succeeded, failed and were recovered. */
-export async function reportPayments(
+export async function readPayments(
   work: Work,
   { groupBy = null, ...query }: ReportQuery & { readonly groupBy?: PaymentsReport['groupBy'] | undefined },
-): Promise<PaymentsReport> {
+): Promise<MoneyPart> {
   const range = toReportRange(query, work.now);
-  return toPaymentsReport(
-    { range, rows: await store.sumPayments(work, range, groupBy), currency: work.currency },
-    groupBy,
-  );
+  return { range, rows: await store.sumPayments(work, range, groupBy), currency: work.currency };
 }
 
 /** The usage of all meters. */
-export async function reportUsage(work: Work, query: ReportQuery): Promise<UsageReport> {
+export async function readUsage(work: Work, query: ReportQuery): Promise<UsagePart> {
   const range = toReportRange(query, work.now);
-  return toUsageReport(range, await store.sumUsage(work, range));
+  return { range, rows: await store.sumUsage(work, range) };
 }
 
 // Months of one transaction, which keeps movements of its environment waiting, and the most transactions of a job.
@@ -124,8 +93,6 @@ export async function mergeSumsOnce(database: Database): Promise<number> {
   return merged;
 }
 
-// A look at what there is to do needs no more.
-export const mostToLookAt = 1000;
 const failedDays = 7;
 const dayMs = 86_400_000;
 

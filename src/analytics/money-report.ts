@@ -1,8 +1,9 @@
 import { z } from 'zod';
+import type { Parts } from '../database/cells.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import { WholeNumber } from '../kernel/json.ts';
 import { invalid } from '../kernel/problem.ts';
-import { ratioText } from './mrr-report.ts';
+import { inMinorUnits, type MrrMovements, openingsOf, ratioText } from './mrr-report.ts';
 import { pointFields, pointsOf, type ReportRange, rangeFields } from './report-range.ts';
 
 export const revenueGroupings = ['reason'] as const;
@@ -126,30 +127,45 @@ export interface MoneySums {
   readonly tax: bigint;
 }
 
-/** The sums of a group by kind and point; nothing where there are none. */
-function groupsOf(rows: readonly MoneySums[], currency: string, groupBy: string | null) {
-  const groups = [...Map.groupBy(rows, (row) => `${row.currency} ${row.key}`).values()].map((ofGroup) => {
-    const sums = new Map(ofGroup.map((row) => [`${row.kind} ${row.point}`, row]));
-    const at = (kind: MoneySums['kind'], index: number) =>
-      sums.get(`${kind} ${index + 1}`) ?? { count: 0, amount: 0n, tax: 0n };
-    return { currency: ofGroup[0]?.currency ?? currency, key: ofGroup[0]?.key ?? null, at };
-  });
-  const none = { currency, key: null, at: () => ({ count: 0, amount: 0n, tax: 0n }) };
-  return groups.length === 0 && groupBy === null ? [none] : groups;
-}
-
-interface Money {
+/** Sums of a range in one cell. */
+export interface MoneyPart {
   readonly range: ReportRange;
   readonly rows: readonly MoneySums[];
   /** The currency of the environment. */
   readonly currency: string;
 }
 
+/** The range of all cells, and the sums of each group by kind and point: those of all cells add up. */
+function groupsOf(parts: Parts<MoneyPart>, groupBy: string | null) {
+  const [{ range, currency }] = parts;
+  const ofGroups = Map.groupBy(
+    parts.flatMap(({ rows }) => rows),
+    (row) => `${row.currency} ${row.key}`,
+  );
+  const groups = [...ofGroups]
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([, ofGroup]) => {
+      const sums = Map.groupBy(ofGroup, (row) => `${row.kind} ${row.point}`);
+      const at = (kind: MoneySums['kind'], index: number) => sumOf(sums.get(`${kind} ${index + 1}`) ?? []);
+      return { currency: ofGroup[0]?.currency ?? currency, key: ofGroup[0]?.key ?? null, at };
+    });
+  const none = { currency, key: null, at: () => sumOf([]) };
+  return { range, groups: groups.length === 0 && groupBy === null ? [none] : groups };
+}
+
+function sumOf(rows: readonly MoneySums[]): Pick<MoneySums, 'count' | 'amount' | 'tax'> {
+  const none = { count: 0, amount: 0n, tax: 0n };
+  return rows.reduce((sum, row) => {
+    return { count: sum.count + row.count, amount: sum.amount + row.amount, tax: sum.tax + row.tax };
+  }, none);
+}
+
 const rangeOf = ({ from, to, interval }: ReportRange) => ({ from, to, interval });
 
-/** The report on revenue. */
-export function toRevenueReport({ range, rows, currency }: Money, groupBy: RevenueReport['groupBy']): RevenueReport {
-  const groups = groupsOf(rows, currency, groupBy).map(({ at, ...rest }) => ({
+/** The report on revenue, which adds up over cells. */
+export function toRevenueReport(parts: Parts<MoneyPart>, groupBy: RevenueReport['groupBy'] = null): RevenueReport {
+  const { range, groups: summed } = groupsOf(parts, groupBy);
+  const groups = summed.map(({ at, ...rest }) => ({
     ...rest,
     points: pointsOf(range, (period, index) => {
       const [invoiced, credited] = [at('invoiced', index), at('credited', index)];
@@ -168,9 +184,10 @@ export function toRevenueReport({ range, rows, currency }: Money, groupBy: Reven
   return { ...rangeOf(range), groupBy, groups };
 }
 
-/** The report on payments. */
-export function toPaymentsReport({ range, rows, currency }: Money, groupBy: PaymentsReport['groupBy']): PaymentsReport {
-  const groups = groupsOf(rows, currency, groupBy).map(({ at, ...rest }) => ({
+/** The report on payments, which adds up over cells. */
+export function toPaymentsReport(parts: Parts<MoneyPart>, groupBy: PaymentsReport['groupBy'] = null): PaymentsReport {
+  const { range, groups: summed } = groupsOf(parts, groupBy);
+  const groups = summed.map(({ at, ...rest }) => ({
     ...rest,
     points: pointsOf(range, (period, index) => {
       const [succeeded, failed, recovered] = [at('succeeded', index), at('failed', index), at('recovered', index)];
@@ -198,24 +215,33 @@ export interface MeterSums {
   readonly events: number;
 }
 
-/** The report on usage. */
-export function toUsageReport(range: ReportRange, rows: readonly MeterSums[]): UsageReport {
+/** The usage of a range in one cell. */
+export interface UsagePart {
+  readonly range: ReportRange;
+  readonly rows: readonly MeterSums[];
+}
+
+/** The report on usage, which adds up over cells. */
+export function toUsageReport(parts: Parts<UsagePart>): UsageReport {
+  const [{ range }] = parts;
+  const rows = parts.flatMap((part) => part.rows);
+  const sumOfAll = (some: readonly MeterSums[]) => ({
+    units: some.reduce((sum, { units }) => sum + units, 0n),
+    events: some.reduce((sum, { events }) => sum + events, 0),
+  });
   const meters = [...Map.groupBy(rows, ({ usageMeterId }) => usageMeterId).values()].map((ofMeter) => {
-    const sums = new Map(ofMeter.map((row) => [row.point, row]));
+    const sums = Map.groupBy(ofMeter, ({ point }) => point);
     const [{ usageMeterId, name, slug } = { usageMeterId: '', name: '', slug: '' }] = ofMeter;
     return {
       usageMeterId,
       name,
       slug,
-      units: ofMeter.reduce((sum, { units }) => sum + units, 0n),
-      events: ofMeter.reduce((sum, { events }) => sum + events, 0),
-      points: pointsOf(range, (period, index) => {
-        const { units = 0n, events = 0 } = sums.get(index + 1) ?? {};
-        return { ...period, units, events };
-      }),
+      ...sumOfAll(ofMeter),
+      points: pointsOf(range, (period, index) => ({ ...period, ...sumOfAll(sums.get(index + 1) ?? []) })),
     };
   });
-  return { ...rangeOf(range), meters: meters.sort((a, b) => b.events - a.events) };
+  meters.sort((a, b) => b.events - a.events || (a.usageMeterId < b.usageMeterId ? -1 : 1));
+  return { ...rangeOf(range), meters };
 }
 
 /** The maximum number of points: a cohort has a value at each later one. */
@@ -244,31 +270,39 @@ export interface CohortSums {
   readonly point: number;
   readonly amount: bigint;
   readonly customers: number;
-  /** The number of customers of the cohort. */
+  /** The number of customers of the cohort in this cell. */
   readonly made: number;
 }
 
-interface Kept {
-  readonly range: ReportRange;
-  readonly currency: string;
-  /** The MRR at the start of each point; fine, and in minor units. */
-  readonly openings: readonly { readonly exact: bigint; readonly rounded: bigint }[];
+/** The part of one cell in the report on retention. */
+export interface RetentionPart {
+  readonly movements: MrrMovements;
   readonly kept: readonly KeptSums[];
   readonly cohorts: readonly CohortSums[];
-  readonly round: (fine: bigint) => bigint;
 }
 
-/** The report on retention. */
-export function toRetentionReport({ range, currency, openings, kept, cohorts, round }: Kept): RetentionReport {
-  const keptAt = new Map(kept.map((sums) => [sums.point, sums]));
-  const cohortAt = new Map(cohorts.map((sums) => [`${sums.cohort} ${sums.point}`, sums]));
+/** The report on retention: rates are of the sums of all cells. */
+export function toRetentionReport(parts: Parts<RetentionPart>): RetentionReport {
+  const [{ movements }, ...others] = parts;
+  const { range, currency } = movements;
+  const openings = openingsOf([movements, ...others.map((other) => other.movements)]);
+  const keptAt = Map.groupBy(
+    parts.flatMap(({ kept }) => kept),
+    ({ point }) => point,
+  );
+  const cohortAt = Map.groupBy(
+    parts.flatMap(({ cohorts }) => cohorts),
+    ({ cohort, point }) => `${cohort} ${point}`,
+  );
   const periods = pointsOf(range, (period): { start: Instant; end: Instant } => period);
   return {
     ...rangeOf(range),
     currency,
     points: periods.map((period, index) => {
       const { exact, rounded } = openings[index] ?? { exact: 0n, rounded: 0n };
-      const { moved = 0n, lost = 0n } = keptAt.get(index + 1) ?? {};
+      const sums = keptAt.get(index + 1) ?? [];
+      const moved = sums.reduce((sum, each) => sum + each.moved, 0n);
+      const lost = sums.reduce((sum, each) => sum + each.lost, 0n);
       return {
         ...period,
         opening: rounded,
@@ -279,20 +313,24 @@ export function toRetentionReport({ range, currency, openings, kept, cohorts, ro
     cohorts: periods.map((period, cohort) => {
       let [amount, customers] = [0n, 0];
       const totals = periods.slice(cohort).map((point, later) => {
-        const sums = cohortAt.get(`${cohort + 1} ${cohort + later + 1}`);
-        amount += sums?.amount ?? 0n;
-        customers += sums?.customers ?? 0;
+        for (const sums of cohortAt.get(`${cohort + 1} ${cohort + later + 1}`) ?? []) {
+          amount += sums.amount;
+          customers += sums.customers;
+        }
         return { point, amount, customers };
       });
       const [first = { amount: 0n, customers: 0 }] = totals;
-      const made = cohorts.find((sums) => sums.cohort === cohort + 1)?.made ?? 0;
+      const made = parts.reduce(
+        (sum, { cohorts }) => sum + (cohorts.find((each) => each.cohort === cohort + 1)?.made ?? 0),
+        0,
+      );
       return {
         ...period,
         customers: made,
         points: totals.map((total) => ({
           ...total.point,
           customers: total.customers,
-          mrr: round(total.amount),
+          mrr: inMinorUnits(total.amount),
           customerRetention: ratioText(BigInt(total.customers), BigInt(made)),
           netRetention: ratioText(total.amount, first.amount),
         })),

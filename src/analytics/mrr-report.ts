@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { Parts } from '../database/cells.ts';
 import { WholeNumber } from '../kernel/json.ts';
 import { divHalfAway } from '../kernel/money.ts';
 import { decimalText } from '../kernel/money-text.ts';
@@ -124,8 +125,10 @@ interface Flow {
   readonly key: string | null;
   readonly name: string | null;
   readonly opening: Sums;
-  readonly points: readonly Readonly<Record<MovementType, Sums>>[];
+  readonly points: readonly TypeSums[];
 }
+
+type TypeSums = Readonly<Record<MovementType, Sums>>;
 
 const nothing = (): Record<MovementType, Sums> => ({
   new: { amount: 0n, customers: 0 },
@@ -135,18 +138,19 @@ const nothing = (): Record<MovementType, Sums> => ({
   churn: { amount: 0n, customers: 0 },
 });
 
-function sumOf(sums: Readonly<Record<MovementType, Sums>>): Sums {
-  return Object.values(sums).reduce((sum, each) => ({
-    amount: sum.amount + each.amount,
-    customers: sum.customers + each.customers,
-  }));
+function add(one: Sums, other: Sums): Sums {
+  return { amount: one.amount + other.amount, customers: one.customers + other.customers };
+}
+
+function sumOf(sums: TypeSums): Sums {
+  return Object.values(sums).reduce(add);
 }
 
 /**
  * The flows of each currency and group. Boundaries up to `knownTo` have balances, so the points up to there are their
  * differences; the later ones are sums of movements.
  */
-function flowsOf(rows: readonly MovementSums[], range: ReportRange, knownTo: number): Flow[] {
+export function flowsOf(rows: readonly MovementSums[], range: ReportRange, knownTo: number): Flow[] {
   const groups = Map.groupBy(rows, ({ currency, key }) => `${currency} ${key}`);
   return [...groups.values()].map((ofGroup): Flow => {
     const balances = pointsOf(range, nothing).concat(nothing());
@@ -169,42 +173,56 @@ function flowsOf(rows: readonly MovementSums[], range: ReportRange, knownTo: num
       return difference;
     });
     const { currency, key, name } = ofGroup[0] ?? { currency: '', key: null, name: null };
-    const opening = before.reduce((sum, each) => ({
-      amount: sum.amount + each.amount,
-      customers: sum.customers + each.customers,
-    }));
-    return { currency, key, name, opening, points };
+    return { currency, key, name, opening: before.reduce(add), points };
+  });
+}
+
+/** The flows of the same group as one. */
+function addedUp(flows: readonly Flow[]): Flow[] {
+  const groups = Map.groupBy(flows, ({ currency, key }) => `${currency} ${key}`);
+  return [...groups.values()].flatMap((ofGroup) => {
+    const [first] = ofGroup;
+    if (first === undefined) return [];
+    const points = first.points.map((_, index) => {
+      const total = nothing();
+      for (const { points: sums } of ofGroup)
+        for (const type of movementTypes) total[type] = add(total[type], sums[index]?.[type] ?? nothing()[type]);
+      return total;
+    });
+    return { ...first, opening: ofGroup.map(({ opening }) => opening).reduce(add), points };
   });
 }
 
 const whole = 10n ** BigInt(fineDigits);
 
-/** The summed movements of a range. */
+/** The flows of a range in one cell. */
 export interface MrrMovements {
   readonly range: ReportRange;
   readonly groupBy: MrrGrouping | null;
-  readonly rows: readonly MovementSums[];
-  readonly knownTo: number;
+  readonly flows: readonly Flow[];
   /** The currency of the environment. */
   readonly currency: string;
 }
 
+/** The movements of all cells, whose customers are different ones. Their range is the same. */
+function movementsOfAll(parts: Parts<MrrMovements>): MrrMovements {
+  const [first] = parts;
+  return { ...first, flows: addedUp(parts.flatMap(({ flows }) => flows)) };
+}
+
 /** The flows in order: the largest first, and those beyond the maximum as one. Without groups there is always one. */
-function orderedFlows({ range, groupBy, rows, knownTo, currency }: MrrMovements): Flow[] {
-  const flows = flowsOf(rows, range, knownTo);
+function orderedFlows({ range, groupBy, flows, currency }: MrrMovements): Flow[] {
   if (groupBy === null && flows.length === 0)
     return [
       { currency, key: null, name: null, opening: { amount: 0n, customers: 0 }, points: pointsOf(range, nothing) },
     ];
-  const closing = new Map(
-    flows.map((flow) => [flow, flow.points.map(sumOf).reduce((at, { amount }) => at + amount, flow.opening.amount)]),
-  );
-  const last = (flow: Flow) => closing.get(flow) ?? 0n;
-  const sorted = flows.sort((a, b) => (last(a) === last(b) ? 0 : last(a) < last(b) ? 1 : -1));
-  const [kept, rest] = [sorted.slice(0, maxGroups), new Set(sorted.slice(maxGroups).map(({ key }) => key))];
-  if (rest.size === 0) return kept;
-  const others = rows.filter(({ key }) => rest.has(key)).map((row) => ({ ...row, key: null, name: null }));
-  return [...kept, ...flowsOf(others, range, knownTo)];
+  const closing = (flow: Flow) => flow.points.map(sumOf).reduce(add, flow.opening).amount;
+  const sorted = flows
+    .map((flow) => ({ flow, last: closing(flow), group: `${flow.currency} ${flow.key}` }))
+    .sort((a, b) => (a.last === b.last ? (a.group < b.group ? -1 : 1) : a.last < b.last ? 1 : -1))
+    .map(({ flow }) => flow);
+  const rest = sorted.slice(maxGroups).map((flow) => ({ ...flow, key: null, name: null }));
+  return [...sorted.slice(0, maxGroups), ...addedUp(rest)];
 }
 
 /**
@@ -221,31 +239,32 @@ function roundedInTurn(start: bigint, sums: readonly bigint[]): { parts: bigint[
   return { parts, end: exact };
 }
 
-function movementsOf(start: bigint, sums: Readonly<Record<MovementType, Sums>>) {
+function movementsOf(start: bigint, sums: TypeSums) {
   const { parts, end } = roundedInTurn(
     start,
     movementTypes.map((type) => sums[type].amount),
   );
   const [created = 0n, reactivation = 0n, expansion = 0n, contraction = 0n, churn = 0n] = parts;
-  return { movements: { new: created, reactivation, expansion, contraction, churn }, end };
+  return { moved: { new: created, reactivation, expansion, contraction, churn }, end };
 }
 
 /** The report on the MRR. */
-export function toMrrReport(request: MrrMovements): MrrReport {
-  const { range, groupBy } = request;
-  const groups = orderedFlows(request).map(({ opening, points, ...group }) => {
+export function toMrrReport(parts: Parts<MrrMovements>): MrrReport {
+  const movements = movementsOfAll(parts);
+  const { range, groupBy } = movements;
+  const groups = orderedFlows(movements).map(({ opening, points, ...group }) => {
     let [amount, customers] = [opening.amount, opening.customers];
     return {
       ...group,
       opening: divHalfAway(opening.amount, whole),
       points: pointsOf(range, (period, index) => {
         const sums = points[index] ?? nothing();
-        const { movements, end } = movementsOf(amount, sums);
+        const { moved, end } = movementsOf(amount, sums);
         amount = end;
         customers += sumOf(sums).customers;
         return {
           ...period,
-          ...movements,
+          ...moved,
           mrr: divHalfAway(end, whole),
           arr: divHalfAway(end * 12n, whole),
           customers: groupBy === null ? customers : null,
@@ -261,11 +280,12 @@ export function ratioText(part: bigint, of: bigint): string | null {
   return of <= 0n ? null : decimalText(divHalfAway(part * 1_000_000n, of), 6);
 }
 
-/** The MRR at the start of each point; fine, and in minor units. */
-export function openingsOf(request: MrrMovements): { exact: bigint; rounded: bigint }[] {
-  const flow = orderedFlows({ ...request, groupBy: null }).find(({ currency }) => currency === request.currency);
+/** The MRR at the start of each point, without groups; fine, and in minor units. */
+export function openingsOf(parts: Parts<MrrMovements>): { exact: bigint; rounded: bigint }[] {
+  const { range, currency, flows } = movementsOfAll(parts);
+  const flow = flows.find((each) => each.currency === currency);
   let exact = flow?.opening.amount ?? 0n;
-  return pointsOf(request.range, (_, index) => {
+  return pointsOf(range, (_, index) => {
     const opening = exact;
     exact += flow?.points[index] === undefined ? 0n : sumOf(flow.points[index]).amount;
     return { exact: opening, rounded: inMinorUnits(opening) };
@@ -278,16 +298,17 @@ export function inMinorUnits(amount: bigint): bigint {
 }
 
 /** The report on churn. */
-export function toChurnReport(request: MrrMovements): ChurnReport {
-  const { range, groupBy } = request;
-  const groups = orderedFlows(request).map(({ opening, points, ...group }) => {
+export function toChurnReport(parts: Parts<MrrMovements>): ChurnReport {
+  const movements = movementsOfAll(parts);
+  const { range, groupBy } = movements;
+  const groups = orderedFlows(movements).map(({ opening, points, ...group }) => {
     let [amount, customers] = [opening.amount, opening.customers];
     return {
       ...group,
       points: pointsOf(range, (period, index) => {
         const sums = points[index] ?? nothing();
         const [openingMrr, openingCustomers] = [amount, customers];
-        const { movements, end } = movementsOf(amount, sums);
+        const { moved, end } = movementsOf(amount, sums);
         amount = end;
         customers += sumOf(sums).customers;
         const lost = -sums.churn.customers;
@@ -298,8 +319,8 @@ export function toChurnReport(request: MrrMovements): ChurnReport {
           churnedCustomers: isWhole ? lost : null,
           customerChurnRate: isWhole ? ratioText(BigInt(lost), BigInt(openingCustomers)) : null,
           openingMrr: divHalfAway(openingMrr, whole),
-          churn: movements.churn,
-          contraction: movements.contraction,
+          churn: moved.churn,
+          contraction: moved.contraction,
           revenueChurnRate: ratioText(-sums.churn.amount - sums.contraction.amount, openingMrr),
         };
       }),

@@ -34,11 +34,9 @@ export const SearchResult = z
   .meta({ id: 'SearchResult' });
 export type SearchResult = z.infer<typeof SearchResult>;
 
-/** The results by type, and within a type the newest first. */
+/** The results by type, and within a type the newest first, up to the maximum. Cells have the same products and prices. */
 export function inOrder(results: readonly SearchResult[]): SearchResult[] {
-  return results.toSorted(
-    (one, other) =>
-      foundTypes.indexOf(one.type) - foundTypes.indexOf(other.type) ||
-      (one.id < other.id ? 1 : one.id > other.id ? -1 : 0),
-  );
+  const byId = new Map(results.map((each) => [each.id, each]));
+  const newest = [...byId.values()].sort((one, other) => (one.id < other.id ? 1 : -1));
+  return foundTypes.flatMap((type) => newest.filter((each) => each.type === type).slice(0, mostOfType));
 }

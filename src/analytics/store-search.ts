@@ -1,8 +1,8 @@
 import { sql } from 'kysely';
 import type { Work } from '../database/work.ts';
-import { inOrder, mostOfType, type SearchResult } from './record-search.ts';
+import { mostOfType, type SearchResult } from './record-search.ts';
 
-/** The records that a text names, a few of each type. */
+/** The records that a text names in this cell, a few of each type. */
 export async function searchRecords(work: Work, text: string): Promise<SearchResult[]> {
   const { environmentId } = work;
   const { rows } = await sql<SearchResult>`
@@ -36,5 +36,5 @@ export async function searchRecords(work: Work, text: string): Promise<SearchRes
       from found f join credit_notes n on n.environment_id = ${environmentId} and n.id = f.id
       join customers c on c.environment_id = n.environment_id and c.id = n.customer_id where f.type = 'creditNote'
     `.execute(work.db);
-  return inOrder(rows);
+  return rows;
 }

@@ -1,32 +1,34 @@
 import { z } from 'zod';
 import {
-  mostToLookAt,
   readAttention,
   readHealth,
-  reportChurn,
-  reportMrr,
-  reportPayments,
-  reportRetention,
-  reportRevenue,
-  reportUsage,
+  readMovements,
+  readPayments,
+  readRetention,
+  readRevenue,
+  readUsage,
 } from '../analytics/actions.ts';
-import { Attention, Health } from '../analytics/health.ts';
+import { Attention, Health, mostToLookAt, toAttention, toHealth } from '../analytics/health.ts';
 import {
   PaymentsReport,
   paymentGroupings,
   RetentionReport,
   RevenueReport,
   revenueGroupings,
+  toPaymentsReport,
+  toRetentionReport,
+  toRevenueReport,
+  toUsageReport,
   UsageReport,
 } from '../analytics/money-report.ts';
-import { ChurnReport, MrrReport, mrrGroupings } from '../analytics/mrr-report.ts';
+import { ChurnReport, MrrReport, mrrGroupings, toChurnReport, toMrrReport } from '../analytics/mrr-report.ts';
 import { rangeQuery } from '../analytics/report-range.ts';
 import type { Work } from '../database/work.ts';
-import { route } from '../http/route.ts';
+import { gatheredRoute } from '../http/route.ts';
 import { version } from '../http/version.ts';
 import { invariants } from '../invariants/check-invariants.ts';
 import { listInvariantCounts } from '../invariants/store-checks.ts';
-import { countUndelivered } from '../webhooks/store-deliveries.ts';
+import { findUndelivered } from '../webhooks/store-deliveries.ts';
 
 const tag = 'Analytics';
 
@@ -51,11 +53,8 @@ async function readChecks(work: Work): Promise<Health['checks']> {
 }
 
 export const analyticsRoutes = [
-  route({
-    method: 'GET',
+  gatheredRoute({
     path: '/analytics/mrr',
-    cell: 'all',
-    homeOnly: true,
     needs: 'analytics:read',
     summary: 'Report the monthly recurring revenue',
     description:
@@ -65,13 +64,11 @@ export const analyticsRoutes = [
     query: mrrQuery,
     returns: z.object({ mrr: MrrReport }),
     refuses: [],
-    handle: async (work, { query }) => ({ mrr: await reportMrr(work, query) }),
+    read: (work, { query }) => readMovements(work, query),
+    join: (parts) => ({ mrr: toMrrReport(parts) }),
   }),
-  route({
-    method: 'GET',
+  gatheredRoute({
     path: '/analytics/churn',
-    cell: 'all',
-    homeOnly: true,
     needs: 'analytics:read',
     summary: 'Report churn',
     description: 'Returns the customers and the recurring revenue that were lost over time, and their rates.',
@@ -79,13 +76,11 @@ export const analyticsRoutes = [
     query: mrrQuery,
     returns: z.object({ churn: ChurnReport }),
     refuses: [],
-    handle: async (work, { query }) => ({ churn: await reportChurn(work, query) }),
+    read: (work, { query }) => readMovements(work, query),
+    join: (parts) => ({ churn: toChurnReport(parts) }),
   }),
-  route({
-    method: 'GET',
+  gatheredRoute({
     path: '/analytics/retention',
-    cell: 'all',
-    homeOnly: true,
     needs: 'analytics:read',
     summary: 'Report retention',
     description:
@@ -94,13 +89,11 @@ export const analyticsRoutes = [
     query: z.object(rangeQuery),
     returns: z.object({ retention: RetentionReport }),
     refuses: [],
-    handle: async (work, { query }) => ({ retention: await reportRetention(work, query) }),
+    read: (work, { query }) => readRetention(work, query),
+    join: (parts) => ({ retention: toRetentionReport(parts) }),
   }),
-  route({
-    method: 'GET',
+  gatheredRoute({
     path: '/analytics/revenue',
-    cell: 'all',
-    homeOnly: true,
     needs: 'analytics:read',
     summary: 'Report revenue',
     description:
@@ -109,13 +102,11 @@ export const analyticsRoutes = [
     query: z.object({ ...rangeQuery, groupBy: z.enum(revenueGroupings).optional() }),
     returns: z.object({ revenue: RevenueReport }),
     refuses: [],
-    handle: async (work, { query }) => ({ revenue: await reportRevenue(work, query) }),
+    read: (work, { query }) => readRevenue(work, query),
+    join: (parts, { query }) => ({ revenue: toRevenueReport(parts, query.groupBy) }),
   }),
-  route({
-    method: 'GET',
+  gatheredRoute({
     path: '/analytics/payments',
-    cell: 'all',
-    homeOnly: true,
     needs: 'analytics:read',
     summary: 'Report payments',
     description: 'Returns the payments that succeeded and failed over time, and those that a later attempt recovered.',
@@ -123,13 +114,11 @@ export const analyticsRoutes = [
     query: z.object({ ...rangeQuery, groupBy: z.enum(paymentGroupings).optional() }),
     returns: z.object({ payments: PaymentsReport }),
     refuses: [],
-    handle: async (work, { query }) => ({ payments: await reportPayments(work, query) }),
+    read: (work, { query }) => readPayments(work, query),
+    join: (parts, { query }) => ({ payments: toPaymentsReport(parts, query.groupBy) }),
   }),
-  route({
-    method: 'GET',
+  gatheredRoute({
     path: '/analytics/usage',
-    cell: 'all',
-    homeOnly: true,
     needs: 'analytics:read',
     summary: 'Report usage',
     description: 'Returns the units and events of every usage meter over time, from the roll-ups of whole hours.',
@@ -137,32 +126,25 @@ export const analyticsRoutes = [
     query: z.object(rangeQuery),
     returns: z.object({ usage: UsageReport }),
     refuses: [],
-    handle: async (work, { query }) => ({ usage: await reportUsage(work, query) }),
+    read: (work, { query }) => readUsage(work, query),
+    join: (parts) => ({ usage: toUsageReport(parts) }),
   }),
-  route({
-    method: 'GET',
+  gatheredRoute({
     path: '/analytics/attention',
-    cell: 'all',
-    homeOnly: true,
     needs: 'analytics:read',
     summary: 'Count what needs attention',
     description: 'Returns the numbers of records that somebody should look at, each up to 1,000.',
     tag,
     returns: z.object({ attention: Attention }),
     refuses: [],
-    handle: async (work) => {
-      const { failingWebhooks } = await countUndelivered(work, mostToLookAt);
-      const attention = { ...(await readAttention(work)), failingWebhooks };
-      const checks = await readChecks(work);
-      const brokenInvariants = checks?.invariants.filter(({ holds }) => !holds).length ?? null;
-      return { attention: { ...attention, brokenInvariants } };
+    read: async (work) => {
+      const { failingWebhooks } = await findUndelivered(work, mostToLookAt);
+      return { ...(await readAttention(work)), failingWebhooks, checks: await readChecks(work) };
     },
+    join: (parts) => ({ attention: toAttention(parts) }),
   }),
-  route({
-    method: 'GET',
+  gatheredRoute({
     path: '/analytics/health',
-    cell: 'all',
-    homeOnly: true,
     needs: 'analytics:read',
     summary: 'Report the health of the service',
     description:
@@ -171,11 +153,12 @@ export const analyticsRoutes = [
     tag,
     returns: z.object({ health: Health }),
     refuses: [],
-    handle: async (work) => {
+    read: async (work) => {
       const { database, work: due } = await readHealth(work);
-      const { messagesPending, oldestMessageAt } = await countUndelivered(work, mostToLookAt);
+      const { messagesPending, oldestMessageAt } = await findUndelivered(work, mostToLookAt);
       const all = { ...due, messagesPending, oldestMessageAt };
-      return { health: { version, database, work: all, checks: await readChecks(work) } };
+      return { version, database, work: all, checks: await readChecks(work) };
     },
+    join: (parts) => ({ health: toHealth(parts) }),
   }),
 ];

@@ -1,18 +1,16 @@
 import { z } from 'zod';
 import { archivesOf, listArchives } from '../archives/actions.ts';
 import { Archive } from '../archives/archive.ts';
-import { route } from '../http/route.ts';
+import { mergePages } from '../http/cells.ts';
+import { gatheredRoute } from '../http/route.ts';
 import { Timestamp } from '../kernel/json.ts';
 import { pageOf, pageQuery, pageRequest } from '../kernel/pagination.ts';
 
 const Days = z.int().nullable();
 
 export const archiveRoutes = [
-  route({
-    method: 'GET',
+  gatheredRoute({
     path: '/archives',
-    cell: 'all',
-    homeOnly: true,
     needs: 'archives:read',
     summary: 'List archives of usage events',
     description:
@@ -30,12 +28,17 @@ export const archiveRoutes = [
       retentionDays: Days.meta({ description: 'Events are in lists for at least so many days; null: for ever.' }),
     }),
     refuses: ['invalidCursor'],
-    handle: async (work, { query }, { services }) => {
+    read: async (work, { query }, { services }) => {
       const { deduplicationDays, retentionDays } = archivesOf(services)?.settings ?? {
         deduplicationDays: null,
         retentionDays: null,
       };
       return { ...(await listArchives(work, pageRequest(query, 'desc'))), deduplicationDays, retentionDays };
+    },
+    join: (parts, { query: { order = 'desc', limit } }) => {
+      const kept = parts.flatMap(({ keptSince }) => keptSince ?? []);
+      const keptSince = kept.length === 0 ? null : Math.max(...kept);
+      return { ...parts[0], ...mergePages(parts, { order, limit }), keptSince };
     },
   }),
 ];

@@ -8,7 +8,7 @@ export const auditLogRoutes = [
     method: 'GET',
     path: '/audit-log',
     cell: 'all',
-    homeOnly: true,
+    merged: 'desc',
     needs: 'audit-log:read',
     summary: 'List the audit log',
     description:

@@ -1,23 +1,20 @@
 import { z } from 'zod';
-import { beginFollowing, type WithChangeFeed } from '../audit/actions-changes.ts';
-import type { Following } from '../audit/change-feed.ts';
+import { beginFollowing, type FollowedCell, type WithChangeFeed } from '../audit/actions-changes.ts';
+import type { Parts } from '../database/cells.ts';
 import { longestSeconds } from '../http/event-stream.ts';
-import { route } from '../http/route.ts';
+import { gatheredRoute } from '../http/route.ts';
 import { Problem } from '../kernel/problem.ts';
 
 const Position = z.coerce.number().int().min(0).max(Number.MAX_SAFE_INTEGER);
 
-/** A stream that its feed begins when the transaction has ended. */
-interface Begun extends Following {
+/** A cell of a stream that its feed begins when the transaction has ended. */
+interface Begun extends FollowedCell {
   readonly feed: NonNullable<WithChangeFeed['changeFeed']>;
 }
 
 export const changeRoutes = [
-  route({
-    method: 'GET',
+  gatheredRoute({
     path: '/changes',
-    cell: 'all',
-    homeOnly: true,
     needs: 'changes:read',
     summary: 'Follow changes',
     description:
@@ -35,20 +32,21 @@ export const changeRoutes = [
         description: 'The length of the stream. Without it, the stream ends after what changed since `after`.',
       }),
     }),
-    returns: z.custom<Begun>(),
+    returns: z.custom<Parts<Begun>>(),
     refuses: ['tooManyStreams', 'overloaded'],
-    handle: async (work, { query }, { services }) => {
+    read: async (work, { query }, { database, services }) => {
       const { changeFeed } = (services ?? {}) as WithChangeFeed;
       if (changeFeed === undefined) throw new Problem('overloaded');
       const { after: lastPosition = null, seconds } = query;
-      return { ...(await beginFollowing(work, { lastPosition, seconds })), feed: changeFeed };
+      return { ...(await beginFollowing(work, { lastPosition, seconds })), database, feed: changeFeed };
     },
+    join: (parts) => parts,
     resumes: true,
     // The answer is no JSON.
     text: () => '',
     file: {
       contentType: 'text/event-stream',
-      render: ({ feed, ...following }, readMore) => feed.follow(following, readMore),
+      render: (parts, readMore) => parts[0].feed.follow(parts, readMore),
     },
   }),
 ];

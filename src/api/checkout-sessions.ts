@@ -19,7 +19,7 @@ export const checkoutSessionRoutes = [
     method: 'GET',
     path: '/checkout-sessions',
     cell: 'all',
-    merged: true,
+    merged: 'asc',
     needs: 'checkout-sessions:read',
     summary: 'List checkout sessions',
     description: 'Returns the checkout sessions of the environment, optionally of one customer, price, type or status.',

@@ -28,7 +28,7 @@ export const creditNoteRoutes = [
     method: 'GET',
     path: '/credit-notes',
     cell: 'all',
-    merged: true,
+    merged: 'asc',
     needs: 'credit-notes:read',
     summary: 'List credit notes',
     description: 'Returns the credit notes of the environment, optionally of one customer, invoice, payment or status.',

@@ -59,7 +59,6 @@ export const creditPoolRoutes = [
     method: 'PUT',
     path: '/credit-pools/{id}',
     cell: 'home',
-    homeOnly: true,
     needs: 'credit-pools:catalog',
     summary: 'Update a credit pool',
     description:

@@ -39,7 +39,7 @@ export const customerBalanceRoutes = [
     method: 'GET',
     path: '/customer-balances',
     cell: 'all',
-    merged: true,
+    merged: 'asc',
     needs: 'customer-balances:read',
     summary: 'List the balances of customers',
     description: 'Returns the balances in money, optionally of one customer: one for each currency.',

@@ -90,7 +90,7 @@ export const customerRoutes = [
     method: 'GET',
     path: '/customers',
     cell: 'all',
-    merged: true,
+    merged: 'asc',
     needs: 'customers:read',
     summary: 'List customers',
     description:

@@ -14,8 +14,7 @@ export const deliveryRoutes = [
   route({
     method: 'GET',
     path: '/deliveries/{id}',
-    cell: 'all',
-    homeOnly: true,
+    cell: 'id',
     needs: 'deliveries:read',
     summary: 'Get a delivery',
     description: 'Returns one delivery with its attempts of the last 30 days, newest last, at most 100.',
@@ -28,8 +27,7 @@ export const deliveryRoutes = [
   route({
     method: 'POST',
     path: '/deliveries/{id}/retry',
-    cell: 'all',
-    homeOnly: true,
+    cell: 'id',
     needs: 'deliveries:write',
     summary: 'Retry a delivery',
     description:

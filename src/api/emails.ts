@@ -13,7 +13,7 @@ export const emailRoutes = [
     method: 'GET',
     path: '/emails',
     cell: 'all',
-    merged: true,
+    merged: 'asc',
     needs: 'emails:read',
     summary: 'List emails',
     description:

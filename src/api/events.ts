@@ -11,7 +11,7 @@ export const eventRoutes = [
     method: 'GET',
     path: '/events',
     cell: 'all',
-    merged: true,
+    merged: 'asc',
     needs: 'events:read',
     summary: 'List events',
     description: 'Returns the events of the environment, optionally of one type, object or customer.',

@@ -4,8 +4,9 @@ import { listCreditNotes } from '../credit-notes/actions.ts';
 import { listCustomers } from '../customers/actions.ts';
 import { listBalances } from '../customers/actions-balances.ts';
 import { listExternalIds } from '../customers/store.ts';
+import type { Parts } from '../database/cells.ts';
 import type { Work } from '../database/work.ts';
-import { type ReadMore, route } from '../http/route.ts';
+import { gatheredRoute, type ReadMore } from '../http/route.ts';
 import { listInvoices, pageOfLines } from '../invoicing/actions.ts';
 import { cellOf, csvLines } from '../kernel/csv.ts';
 import { instantFilter, instantRange, type PageRequest } from '../kernel/pagination.ts';
@@ -94,11 +95,11 @@ function kindOf(file: string): Exported {
   return kind;
 }
 
-/** Some lines of a file, and the record after which it goes on; null at its end. */
+/** Rows of a file with the ids of their records, and the record after which it goes on; null at its end. */
 interface Part {
   readonly file: string;
   readonly filters: PageRequest['filters'];
-  readonly lines: string;
+  readonly rows: readonly { readonly id: string; readonly cells: Parameters<typeof csvLines>[0][number] }[];
   readonly after: string | null;
 }
 
@@ -112,11 +113,10 @@ async function readPart(
   const page = { cursor: null, after, afterAt: null, direction: 'forward', order: 'asc', isExport: true } as const;
   // Every record of a list has an id.
   const data = (await list(work, { ...page, limit: rowsOfPage, filters })).data as readonly ListedRow[];
-  const rows = (await withCustomers(work, columns, data)).map((row) =>
-    columns.map((name) => cellOf(name, fieldOf(row, name))),
-  );
-  const lines = csvLines(after === null ? [columns, ...rows] : rows);
-  return { file, filters, lines, after: data.length < rowsOfPage ? null : (data.at(-1)?.id ?? null) };
+  const rows = (await withCustomers(work, columns, data)).map((row) => {
+    return { id: row.id, cells: columns.map((name) => cellOf(name, fieldOf(row, name))) };
+  });
+  return { file, filters, rows, after: data.length < rowsOfPage ? null : (data.at(-1)?.id ?? null) };
 }
 
 function fieldOf(row: ListedRow, name: string): unknown {
@@ -134,23 +134,30 @@ async function withCustomers(
   return rows.map((row) => ({ ...row, customerExternalId: names.get(String(row.customerId)) ?? null }));
 }
 
-/** Reads a part of the file when the one before it has been taken, so a reader who has gone ends it. */
-async function* partsOf(first: Part, readMore: ReadMore): AsyncGenerator<string> {
-  let part = first;
-  yield part.lines;
-  for (let { after } = part; after !== null; after = part.after) {
-    const from = after;
-    part = await readMore((work) => readPart(work, first.file, first.filters, from));
-    yield part.lines;
+/**
+ * Reads the next part of a cell when the one before has been taken, so a reader who has gone ends the file. Rows are in the order
+ * of their ids: one is written as soon as no cell can have another before it.
+ */
+async function* textsOf(parts: Parts<Part>, readMore: ReadMore): AsyncGenerator<string> {
+  const [{ file, filters }] = parts;
+  yield csvLines([kindOf(file).columns]);
+  const waiting = parts.map(({ rows, after }) => ({ rows, after }));
+  for (;;) {
+    for (const [cell, { rows, after }] of waiting.entries())
+      if (rows.length === 0 && after !== null)
+        waiting[cell] = await readMore((work) => readPart(work, file, filters, after), cell);
+    const ends = waiting.flatMap(({ after }) => after ?? []).sort();
+    const isNext = ({ id }: { readonly id: string }) => ends[0] === undefined || id <= ends[0];
+    const next = waiting.flatMap(({ rows }) => rows.filter(isNext)).sort((a, b) => (a.id < b.id ? -1 : 1));
+    if (next.length === 0) return;
+    yield csvLines(next.map(({ cells }) => cells));
+    for (const part of waiting) part.rows = part.rows.filter((row) => !isNext(row));
   }
 }
 
 export const exportRoutes = [
-  route({
-    method: 'GET',
+  gatheredRoute({
     path: '/exports/{file}',
-    cell: 'all',
-    homeOnly: true,
     needs: 'exports:read',
     summary: 'Export records as CSV',
     description:
@@ -163,19 +170,22 @@ export const exportRoutes = [
       from: instantFilter.meta({ description: 'Records created at this instant or later.' }),
       to: instantFilter.meta({ description: 'Records created before this instant.' }),
     }),
-    returns: z.custom<Part>(),
+    returns: z.custom<Parts<Part>>(),
     refuses: [],
-    handle: (work, { params, query }) => {
+    read: (work, { params, query }) => {
       const { from, to } = query;
       // Refuses an empty range by the names of this query.
       instantRange({ ...(from && { from }), ...(to && { to }) }, 'from', 'to');
       const filters = { ...(from && { createdAtFrom: from }), ...(to && { createdAtTo: to }) };
       return readPart(work, params.file, filters, null);
     },
+    join: (parts) => parts,
+    // The answer is no JSON.
+    text: () => '',
     file: {
       contentType: 'text/csv; charset=utf-8',
-      name: ({ file }) => file,
-      render: (part, readMore) => Readable.from(partsOf(part, readMore), { objectMode: false }),
+      name: ([{ file }]) => file,
+      render: (parts, readMore) => Readable.from(textsOf(parts, readMore), { objectMode: false }),
     },
   }),
 ];

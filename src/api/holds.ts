@@ -58,7 +58,7 @@ export const holdRoutes = [
     method: 'GET',
     path: '/holds',
     cell: 'all',
-    merged: true,
+    merged: 'asc',
     needs: 'holds:read',
     summary: 'List holds',
     description: 'Returns the holds of the environment, optionally of one subscription, usage meter or status.',

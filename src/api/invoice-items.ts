@@ -50,7 +50,7 @@ export const invoiceItemRoutes = [
     method: 'GET',
     path: '/invoice-items',
     cell: 'all',
-    merged: true,
+    merged: 'asc',
     needs: 'invoice-items:read',
     summary: 'List invoice items',
     description: 'Returns pending and invoiced items of the environment, optionally of one customer or subscription.',

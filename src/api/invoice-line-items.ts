@@ -11,7 +11,7 @@ export const invoiceLineItemRoutes = [
     method: 'GET',
     path: '/invoice-line-items',
     cell: 'all',
-    merged: true,
+    merged: 'asc',
     needs: 'invoice-line-items:read',
     summary: 'List invoice lines',
     description: 'Returns the lines of invoices, optionally those of one invoice or customer.',

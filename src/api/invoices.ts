@@ -91,7 +91,7 @@ export const invoiceRoutes = [
     method: 'GET',
     path: '/invoices',
     cell: 'all',
-    merged: true,
+    merged: 'asc',
     needs: 'invoices:read',
     summary: 'List invoices',
     description:

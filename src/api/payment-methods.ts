@@ -29,7 +29,7 @@ export const paymentMethodRoutes = [
     method: 'GET',
     path: '/payment-methods',
     cell: 'all',
-    merged: true,
+    merged: 'asc',
     needs: 'payment-methods:read',
     summary: 'List payment methods',
     description: 'Returns the payment methods of customers, optionally of one customer.',

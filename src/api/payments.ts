@@ -28,7 +28,7 @@ export const paymentRoutes = [
     method: 'GET',
     path: '/payments',
     cell: 'all',
-    merged: true,
+    merged: 'asc',
     needs: 'payments:read',
     summary: 'List payments',
     description:

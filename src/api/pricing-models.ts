@@ -126,7 +126,6 @@ export const pricingModelRoutes = [
     method: 'POST',
     path: '/pricing-models/apply',
     cell: 'home',
-    homeOnly: true,
     needs: 'pricing-models:catalog',
     summary: 'Create or update a pricing model by its name',
     description:
@@ -152,13 +151,13 @@ export const pricingModelRoutes = [
       'outsidePinnedPricingModel',
       'conflictingRow',
     ],
-    handle: (work, { body }) => applyPricingModel(work, body),
+    asks: (work, { body }) => applyPricingModel(work, body, []),
+    handle: (work, { body }, _, others) => applyPricingModel(work, body, others),
   }),
   route({
     method: 'POST',
     path: '/pricing-models/{id}/apply',
     cell: 'home',
-    homeOnly: true,
     needs: 'pricing-models:catalog',
     summary: 'Apply many changes of a pricing model',
     description:
@@ -189,7 +188,8 @@ export const pricingModelRoutes = [
       'outsidePinnedPricingModel',
       'conflictingRow',
     ],
-    handle: (work, { params, body }) => applyToPricingModel(work, params.id, body),
+    asks: (work, { params, body }) => applyToPricingModel(work, params.id, body, []),
+    handle: (work, { params, body }, _, others) => applyToPricingModel(work, params.id, body, others),
   }),
   route({
     method: 'GET',

@@ -13,7 +13,7 @@ export const purchaseRoutes = [
     method: 'GET',
     path: '/purchases',
     cell: 'all',
-    merged: true,
+    merged: 'asc',
     needs: 'purchases:read',
     summary: 'List purchases',
     description: 'Returns each purchase, whatever its outcome.',

@@ -60,7 +60,6 @@ export const resourceRoutes = [
     method: 'PUT',
     path: '/resources/{id}',
     cell: 'home',
-    homeOnly: true,
     needs: 'resources:catalog',
     summary: 'Update a resource',
     description:

@@ -1,14 +1,11 @@
 import { z } from 'zod';
-import { mostOfType, SearchResult, SearchText } from '../analytics/record-search.ts';
+import { inOrder, mostOfType, SearchResult, SearchText } from '../analytics/record-search.ts';
 import { searchRecords } from '../analytics/store-search.ts';
-import { route } from '../http/route.ts';
+import { gatheredRoute } from '../http/route.ts';
 
 export const searchRoutes = [
-  route({
-    method: 'GET',
+  gatheredRoute({
     path: '/search',
-    cell: 'all',
-    homeOnly: true,
     needs: 'search:read',
     summary: 'Search records',
     description:
@@ -19,6 +16,7 @@ export const searchRoutes = [
     query: z.object({ q: SearchText }),
     returns: z.object({ results: z.array(SearchResult) }),
     refuses: [],
-    handle: async (work, { query }) => ({ results: await searchRecords(work, query.q) }),
+    read: (work, { query }) => searchRecords(work, query.q),
+    join: (parts) => ({ results: inOrder(parts.flat()) }),
   }),
 ];

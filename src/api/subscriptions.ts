@@ -129,7 +129,7 @@ export const subscriptionRoutes = [
     method: 'GET',
     path: '/subscriptions',
     cell: 'all',
-    merged: true,
+    merged: 'asc',
     needs: 'subscriptions:read',
     summary: 'List subscriptions',
     description: 'Returns the subscriptions of the environment, optionally those of a customer, price or status.',

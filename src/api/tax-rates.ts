@@ -76,7 +76,6 @@ export const taxRateRoutes = [
     method: 'DELETE',
     path: '/tax-rates/{id}',
     cell: 'home',
-    homeOnly: true,
     needs: 'tax-rates:money',
     summary: 'Delete a tax rate',
     description:

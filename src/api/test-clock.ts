@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { readMovedClock, setTestClock } from '../billing/move-clock.ts';
+import { askForClock, readMovedClock, setTestClock } from '../billing/move-clock.ts';
 import { route } from '../http/route.ts';
 import { TimestampInput } from '../kernel/json.ts';
 import { getTestClock } from '../organizations/actions.ts';
@@ -38,7 +38,6 @@ export const testClockRoutes = [
     method: 'PUT',
     path: '/test-clock',
     cell: 'home',
-    homeOnly: true,
     needs: 'test-clock:admin',
     summary: 'Set the test clock',
     description:
@@ -49,7 +48,8 @@ export const testClockRoutes = [
     body: z.object({ testClock: z.object({ now: TimestampInput }) }),
     returns: z.object({ testClock: TestClock, work: ClockWork }),
     refuses: ['testClockInLiveMode', 'testClockBackwards', 'testClockMoving', 'outsidePinnedPricingModel'],
-    handle: (work, { body }) => setTestClock(work, body.testClock.now),
-    afterEffects: readMovedClock,
+    asks: (work, { body }, request) => askForClock(work, body.testClock.now, request),
+    handle: (work, { body }, _, others) => setTestClock(work, body.testClock.now, others),
+    afterEffects: (work, _, __, others) => readMovedClock(work, others),
   }),
 ];

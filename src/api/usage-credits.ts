@@ -81,7 +81,7 @@ export const usageCreditRoutes = [
     method: 'GET',
     path: '/usage-credits',
     cell: 'all',
-    merged: true,
+    merged: 'asc',
     needs: 'usage-credits:read',
     summary: 'List usage credits',
     description: 'Returns the usage credits of the environment, optionally of one subscription, usage meter or source.',

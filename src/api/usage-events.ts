@@ -1,8 +1,9 @@
 import { z } from 'zod';
 import { catchUpAll } from '../billing/catch-up.ts';
+import type { Parts } from '../database/cells.ts';
 import { jsonInTurns } from '../http/body.ts';
 import { type EventStreams, longestSeconds, type WithEventStreams } from '../http/event-stream.ts';
-import { batchedRoute, route } from '../http/route.ts';
+import { batchedRoute, gatheredRoute, route } from '../http/route.ts';
 import { pageOf, pageQuery, pageRequest } from '../kernel/pagination.ts';
 import { Problem } from '../kernel/problem.ts';
 import {
@@ -126,11 +127,8 @@ export const usageEventRoutes = [
       ...(events.length > 1 && { usageEvents: [...events], usageBalances: [...balances] }),
     }),
   }),
-  route({
-    method: 'GET',
+  gatheredRoute({
     path: '/usage-events/tail',
-    cell: 'all',
-    homeOnly: true,
     needs: 'usage-events:read',
     summary: 'Follow usage events',
     description:
@@ -145,18 +143,19 @@ export const usageEventRoutes = [
         description: 'The length of the stream. Without it, the stream ends after the events of the last ten seconds.',
       }),
     }),
-    returns: z.custom<OpenedTail>(),
+    returns: z.custom<Parts<OpenedTail>>(),
     refuses: ['usageMeterNotFound', 'tooManyStreams', 'overloaded'],
-    handle: async (work, { query }, { services }) => {
+    read: async (work, { query }, { services }) => {
       const { eventStreams } = (services ?? {}) as WithEventStreams;
       if (eventStreams === undefined) throw new Problem('overloaded');
       return { ...(await beginTail(work, query)), streams: eventStreams };
     },
+    join: (parts) => parts,
     // The answer is no JSON.
     text: () => '',
     file: {
       contentType: 'text/event-stream',
-      render: ({ streams, ...tail }, readMore) => tailUsage(streams, tail, readMore),
+      render: (parts, readMore) => tailUsage(parts[0].streams, parts, readMore),
     },
   }),
   route({
@@ -191,7 +190,7 @@ export const usageEventRoutes = [
     method: 'GET',
     path: '/usage-events',
     cell: 'all',
-    merged: true,
+    merged: 'asc',
     needs: 'usage-events:read',
     summary: 'List usage events',
     description:

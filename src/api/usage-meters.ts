@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { route } from '../http/route.ts';
+import { gatheredRoute, route } from '../http/route.ts';
 import { booleanFilter, createdFilters, pageOf, pageQuery, pageRequest, textFilter } from '../kernel/pagination.ts';
 import { createUsageMeter, getUsageMeter, listUsageMeters, updateUsageMeter } from '../pricing/actions-usage-meters.ts';
 import {
@@ -11,7 +11,7 @@ import {
   UsageMeterInput,
 } from '../pricing/usage-meter.ts';
 import { summarizeUsage } from '../usage/actions.ts';
-import { SummaryQuery, toSummaryRequest, UsageMeterSummary } from '../usage/usage-summary.ts';
+import { joinSummaries, SummaryQuery, toSummaryRequest, UsageMeterSummary } from '../usage/usage-summary.ts';
 
 const tag = 'Usage meters';
 
@@ -68,7 +68,6 @@ export const usageMeterRoutes = [
     method: 'PUT',
     path: '/usage-meters/{id}',
     cell: 'home',
-    homeOnly: true,
     needs: 'usage-meters:catalog',
     summary: 'Update a usage meter',
     description:
@@ -83,11 +82,8 @@ export const usageMeterRoutes = [
       usageMeter: await updateUsageMeter(work, params.id, body.usageMeter),
     }),
   }),
-  route({
-    method: 'GET',
+  gatheredRoute({
     path: '/usage-meters/{id}/summary',
-    cell: 'all',
-    homeOnly: true,
     needs: 'usage-meters:read',
     summary: 'Summarize the usage of a meter',
     description:
@@ -98,8 +94,7 @@ export const usageMeterRoutes = [
     query: SummaryQuery,
     returns: z.object({ usageMeterSummary: UsageMeterSummary }),
     refuses: ['usageMeterNotFound'],
-    handle: async (work, { params, query }) => ({
-      usageMeterSummary: await summarizeUsage(work, params.id, toSummaryRequest(query, work.now)),
-    }),
+    read: (work, { params, query }) => summarizeUsage(work, params.id, toSummaryRequest(query, work.now)),
+    join: (parts) => ({ usageMeterSummary: joinSummaries(parts) }),
   }),
 ];

@@ -18,7 +18,7 @@ import {
   updateWebhook,
   webhookServicesOf,
 } from '../webhooks/actions.ts';
-import { listDeliveries, replayEvents, sendSample } from '../webhooks/actions-deliveries.ts';
+import { listDeliveries, replayEvents, replayHere, sendSample } from '../webhooks/actions-deliveries.ts';
 import { DeliveryStatus, ReplayRequest, WebhookDelivery } from '../webhooks/delivery.ts';
 import { EventType } from '../webhooks/event.ts';
 import { SampleRequest } from '../webhooks/sample.ts';
@@ -133,7 +133,7 @@ export const webhookRoutes = [
     method: 'GET',
     path: '/webhooks/{id}/deliveries',
     cell: 'all',
-    homeOnly: true,
+    merged: 'asc',
     needs: 'deliveries:read',
     summary: 'List the deliveries of a webhook',
     description:
@@ -155,8 +155,7 @@ export const webhookRoutes = [
   route({
     method: 'POST',
     path: '/webhooks/{id}/test',
-    cell: 'all',
-    homeOnly: true,
+    cell: 'home',
     needs: 'webhooks:admin',
     summary: 'Send a sample message',
     description:
@@ -172,8 +171,7 @@ export const webhookRoutes = [
   route({
     method: 'POST',
     path: '/webhooks/{id}/replay',
-    cell: 'all',
-    homeOnly: true,
+    cell: 'home',
     needs: 'deliveries:write',
     summary: 'Replay events',
     description:
@@ -187,6 +185,9 @@ export const webhookRoutes = [
       replay: z.object({ deliveries: z.int().meta({ description: 'The number of events that are sent.' }) }),
     }),
     refuses: ['webhookNotFound', 'webhookInactive', 'replayTooLarge'],
-    handle: async (work, { params, body }) => ({ replay: await replayEvents(work, params.id, body.replay) }),
+    asks: (work, { params, body }) => replayHere(work, params.id, body.replay),
+    handle: async (work, { params, body }, _, others) => ({
+      replay: await replayEvents(work, params.id, body.replay, others),
+    }),
   }),
 ];

@@ -5,7 +5,9 @@ import { Timestamp } from '../kernel/json.ts';
 /** Usage events that were taken out of the database, and the part of them that is of one environment. */
 export const Archive = z
   .object({
-    id: z.string().meta({ description: 'The number of the archive, as the command line names it.' }),
+    id: z.string().meta({
+      description: 'The number of the archive, as the command line names it. In another cell, `-` and its name follow.',
+    }),
     createdAt: Timestamp,
     state: z.enum(['archived', 'restored']).meta({
       description: '`restored`: its events are there, until an operator releases it.',

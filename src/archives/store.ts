@@ -179,21 +179,24 @@ interface ArchiveRow {
 export async function pageOfArchives(work: Work, request: PageRequest): Promise<{ rows: ArchiveRow[]; total: number }> {
   const { after, limit } = request;
   const upwards = isAscending(request);
+  const [, number = '-1', cell = ''] = /^(\d{1,4})(?:-(.+))?$/.exec(after ?? '') ?? [];
   const beyond =
     after === null
       ? sql`true`
-      : sql`number ${upwards ? sql`>` : sql`<`} ${/^\d{1,4}$/.test(after) ? Number(after) : -1}`;
+      : sql`(number, cell) ${upwards ? sql`>` : sql`<`} (${Number(number)}::integer, ${cell}::text)`;
   const { rows } = await sql<ArchiveRow & { total: number }>`
     with mine as (
-      select p.number, p.state, p.archived_at as created_at, p.opened_at as arrived_from, p.closed_at as arrived_until,
+      select p.number, c.name as cell, p.state, p.archived_at as created_at, p.opened_at as arrived_from, p.closed_at as arrived_until,
              min(s.first_usage_date) as usage_date_from, max(s.last_usage_date) as usage_date_to, sum(s.events)::bigint as events
         from usage_archive_sums s join usage_partitions p on p.number = s.number
+       cross join (select case when is_home then '' else current_schema()::text end collate "C" as name from cell) c
        where s.environment_id = ${work.environmentId} and p.file is not null
-       group by p.number
+       group by p.number, c.name
     )
-    select number::text as id, state, created_at, arrived_from, arrived_until, usage_date_from, usage_date_to, events,
-           (select count(*) from mine) as total
-      from mine where ${beyond} order by number ${upwards ? sql`asc` : sql`desc`} limit ${limit + 1}`.execute(work.db);
+    select number || case cell when '' then '' else '-' || cell end as id, state, created_at, arrived_from, arrived_until,
+           usage_date_from, usage_date_to, events, (select count(*) from mine) as total
+      from mine where ${beyond} order by number ${upwards ? sql`asc` : sql`desc`}, cell ${upwards ? sql`asc` : sql`desc`}
+     limit ${limit + 1}`.execute(work.db);
   return { rows: rows.map(({ total: _, ...row }) => row), total: rows[0]?.total ?? 0 };
 }
 

@@ -4,7 +4,7 @@ import type { AuditLogRow } from './audit-entry.ts';
 /** A change in the audit log: its entry, and the type of the record. */
 export type Change = Pick<AuditLogRow, 'id' | 'record'>;
 
-/** A stream as its request begins it. */
+/** The part of a stream in one cell, as its request begins it. */
 export interface Following extends Opening {
   readonly environmentId: number;
   /** The changes of the last minute, which are not news. */

@@ -14,6 +14,9 @@ const filterColumns = {
   requestId: 'request_id',
 } as const;
 
+// Each cell besides home logs its copies of the catalog. Home has the changes that were made.
+const isNoCopy = sql`action is distinct from 'copy_catalog'`;
+
 /**
  * A page of the log, newest first, plus one row when there are more, and the number of matching rows up to
  * `mostCounted`.
@@ -28,6 +31,9 @@ export async function pageOfAuditLog(
     const value = request.filters[filter];
     if (value !== undefined) conditions.push(sql`${sql.ref(column)} = ${value}`);
   }
+  // A count at home needs no more than an index.
+  const { rows: cells } = await sql<{ isHome: boolean }>`select is_home from cell`.execute(work.db);
+  if (cells[0]?.isHome === false) conditions.push(isNoCopy);
   if (from !== null) conditions.push(sql`id >= ${from}`);
   if (to !== null) conditions.push(sql`id < ${to}`);
   const matches = sql.join(conditions, sql` and `);
@@ -52,7 +58,7 @@ export async function forgetAuditLog(database: Database, days: number, atMost: n
 /** The newest changes after an entry's id, newest first. */
 export async function recentChanges(work: Work, after: string, atMost: number): Promise<Change[]> {
   const { rows } = await sql<Change>`
-    select id, record from audit_log where environment_id = ${work.environmentId} and id > ${after}
+    select id, record from audit_log where environment_id = ${work.environmentId} and id > ${after} and ${isNoCopy}
      order by id desc limit ${atMost}`.execute(work.db);
   return rows;
 }

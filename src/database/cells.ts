@@ -34,6 +34,9 @@ export interface WithCells {
   readonly cells?: Cells | undefined;
 }
 
+/** The parts of an answer: one of each cell, and home's first. */
+export type Parts<Part> = readonly [Part, ...Part[]];
+
 // Codes of the migration 0025: another cell has the slot, or this one does not have it yet.
 export const slotIsElsewhere = 'TK176';
 export const slotIsClosed = 'TK177';

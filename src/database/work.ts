@@ -86,8 +86,15 @@ export interface SessionEntry {
   readonly sufficient: readonly string[] | null;
 }
 
-/** How a transaction finds its environment: by an API key, by a session, or by its number for work of our own. */
-type Entry = KeyEntry | SessionEntry | { readonly environmentId: number };
+/** A person who asks in another cell, which knows no sessions. Home has permitted it. */
+export interface PersonEntry {
+  readonly environmentId: number;
+  readonly userId: string | null;
+  readonly role: Role | null;
+}
+
+/** How a transaction finds its environment: by an API key, by a person, or by its number for work of our own. */
+type Entry = KeyEntry | SessionEntry | PersonEntry | { readonly environmentId: number };
 
 /** The context of a change in the audit log, besides its API key or person. */
 export interface AuditContext {
@@ -175,9 +182,13 @@ export async function enter(db: DatabaseTransaction, entry: Entry, options: RunO
   const realNow = Date.now();
   const scope = scopeOf(entry, realNow);
   const said = options.auditContext === undefined ? sql`` : setAuditContext(options.auditContext);
-  const { rows } = await sql<ScopeRow>`select scope.* ${said} from ${scope} as scope`.execute(db);
-  const [row] = rows;
-  if (row === undefined) return null;
+  const person = 'userId' in entry ? { userId: entry.userId, role: entry.role } : null;
+  // The audit log names the person.
+  const named = person === null ? sql`` : sql`, set_config('tollkeeper.user_id', ${person.userId}, true) as named`;
+  const { rows } = await sql<ScopeRow>`select scope.* ${said} ${named} from ${scope} as scope`.execute(db);
+  const [found] = rows;
+  if (found === undefined) return null;
+  const row = person === null ? found : { ...found, ...person };
   if (row.environmentId !== null) return workIn(db, row, realNow, options);
   if ((row.apiKeyId ?? row.userId) === null || !('sufficient' in entry)) return null;
   throw permissionMissing(entry.sufficient ?? []);

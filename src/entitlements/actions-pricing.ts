@@ -25,10 +25,15 @@ export async function updatePricingModel(work: Work, id: string, input: UpdateIn
   return pricingModel;
 }
 
+/** An apply as another cell sees it: the same changes, for the customers there. */
+interface AppliedElsewhere {
+  readonly changes: readonly PricingChange[];
+}
+
 /** Creates or updates the pricing model with this name; see `applyPricingModel` of pricing. */
-export async function applyPricingModel(work: Work, input: SetupInput) {
+export async function applyPricingModel(work: Work, input: SetupInput, others: readonly AppliedElsewhere[]) {
   const { isNew, ...applied } = await models.applyPricingModel(work, input);
-  return { ...(await withCustomers(work, applied)), isNew };
+  return { ...(await withCustomers(work, applied, others)), isNew };
 }
 
 /** Makes a pricing model as described; see `applyToPricingModel` of pricing. */
@@ -36,21 +41,37 @@ export async function applyToPricingModel(
   work: Work,
   id: string,
   body: { readonly pricingModel: SetupInput; readonly base?: SetupInput | undefined },
+  others: readonly AppliedElsewhere[],
 ) {
-  return withCustomers(work, await models.applyToPricingModel(work, id, body));
+  return withCustomers(work, await models.applyToPricingModel(work, id, body), others);
 }
 
 type Applied = Awaited<ReturnType<typeof models.applyToPricingModel>>;
 
-/** The differences with the customers who have each record. */
-async function withCustomers(work: Work, { pricingModel, changes, expiredProductFeatureIds }: Applied) {
+/** The differences with the customers of all cells who have each record. */
+async function withCustomers(
+  work: Work,
+  { pricingModel, changes, expiredProductFeatureIds }: Applied,
+  others: readonly AppliedElsewhere[],
+) {
   await detachItemFeatures(work, expiredProductFeatureIds);
   const counts = await countCustomersOfRecords(work, pricingModel.id, changes);
-  const counted = changes.map((change, index): PricingChange => ({ ...change, ...(counts[index] ?? nobody) }));
+  const elsewhere = others.map((other) => new Map(other.changes.map((change) => [keyOf(change), change])));
+  const counted = changes.map((change, index): PricingChange => {
+    const parts = [counts[index], ...elsewhere.map((of) => of.get(keyOf(change)))];
+    return {
+      ...change,
+      subscriptions: parts.reduce((sum, part) => sum + (part?.subscriptions ?? 0), 0),
+      customers: parts.reduce((sum, part) => sum + (part?.customers ?? 0), 0),
+    };
+  });
   return { pricingModel, changes: counted };
 }
 
-const nobody = { subscriptions: 0, customers: 0 };
+/** The record of a difference. Records with the same key have the same customers. */
+function keyOf({ record, slug, usageMeterSlug }: Pick<PricingChange, 'record' | 'slug' | 'usageMeterSlug'>): string {
+  return JSON.stringify([record, usageMeterSlug, slug]);
+}
 
 /**
  * Ends a link between a product and a feature: new subscriptions do not get it. Existing subscriptions keep the

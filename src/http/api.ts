@@ -1,18 +1,18 @@
 import { createHash } from 'node:crypto';
 import type { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { hashApiKey, keyHashOf } from '../database/api-key.ts';
-import type { Cells } from '../database/cells.ts';
+import { keyHashOf } from '../database/api-key.ts';
+import type { Cells, Parts } from '../database/cells.ts';
 import type { ReadReplica } from '../database/read-replica.ts';
 import { refreshStatistics } from '../database/statistics.ts';
-import { runInEnvironment, type SessionEntry, type Work } from '../database/work.ts';
+import { runInEnvironment, type Work } from '../database/work.ts';
 import { createRequestBatcher, type RequestBatcher } from '../jobs/batcher.ts';
 import { type JobContext, runEffects } from '../jobs/queue.ts';
 import { documentPolicy } from '../kernel/html.ts';
 import { listLimits, ordinaryLimits } from '../kernel/json-weight.ts';
 import { gatherMetadata } from '../kernel/pagination.ts';
 import { sufficientFor } from '../kernel/permission.ts';
-import { invalid, Problem } from '../kernel/problem.ts';
+import { Problem } from '../kernel/problem.ts';
 import {
   attempt,
   type BodyReading,
@@ -23,15 +23,9 @@ import {
   readBody,
   readBodyInTurns,
 } from './body.ts';
-import {
-  type CallerEntry,
-  cellsOfRequest,
-  type EntryOfCell,
-  type EnvironmentOf,
-  environmentReader,
-  mergePages,
-} from './cells.ts';
-import { addressAsked, isFromOurPages } from './connections.ts';
+import { type CallerEntry, callerOf, type EntryOfCell, type Sessions } from './caller.ts';
+import { cellsOfRequest, type EnvironmentOf, environmentReader, gatheredOf } from './cells.ts';
+import { addressAsked } from './connections.ts';
 import { hasIdempotencyKey, readIdempotencyKey, renewAnswer, storedInParts } from './idempotency.ts';
 import type { KeyUse } from './key-use.ts';
 import {
@@ -46,7 +40,7 @@ import {
   textsOf,
   writeTexts,
 } from './parts.ts';
-import { type Asked, finish, perform } from './perform.ts';
+import { type Asked, type AskOthers, finish, perform } from './perform.ts';
 import type { Caller, RateLimit } from './rate-limit.ts';
 import { noQuery, parseParams, parseQuery, validationProblem } from './request.ts';
 import type { Divided, ReadMore, Route, RouteInput } from './route.ts';
@@ -67,16 +61,12 @@ export interface ApiContext extends JobContext {
   readonly sessions?: Sessions | null;
 }
 
-/** Reads the cookie of somebody who is signed in. */
-interface Sessions {
-  /** The token of the session, or null without a valid cookie. */
-  tokenOf(request: FastifyRequest): Promise<string | null>;
-}
-
 /** State that the routes of one server share. */
 interface Serving extends ApiContext {
   readonly batcher: RequestBatcher;
   readonly environmentOf: EnvironmentOf;
+  /** The name of the cell; null for home. */
+  readonly cell: string | null;
   /** The same in another cell, whose database has versions of its own for what a batcher caches. */
   readonly inCell: (cell: string) => Promise<Serving>;
 }
@@ -88,12 +78,13 @@ function servingOf(options: ApiContext, onError: (error: unknown) => void): Serv
     ...options,
     batcher: createRequestBatcher(options, onError),
     environmentOf: environmentReader(options.database),
+    cell: null,
     async inCell(cell) {
       const database = await options.cells?.open(cell);
       if (database === undefined) throw new Problem('serviceUnavailable');
       const known = others.get(cell);
       if (known?.database === database) return known;
-      const context = { ...home, database, replica: null };
+      const context = { ...home, cell, database, replica: null };
       const serving = { ...context, batcher: createRequestBatcher(context, onError) };
       others.set(cell, serving);
       return serving;
@@ -185,9 +176,7 @@ interface Requested {
 /** The payload to send; the headers are set. */
 async function answer(context: Serving, route: Route, request: FastifyRequest, reply: FastifyReply): Promise<Payload> {
   const sufficient = route.needs && sufficientFor(route.needs);
-  const entry: CallerEntry = isSignedIn(context, request)
-    ? { ...(await sessionOf(context, request)), sufficient }
-    : { apiKeyHash: request.caller?.apiKeyHash ?? hashOfKey(request), sufficient };
+  const entry = await callerOf(context, request, sufficient);
   // Parse problems are reported to holders of a valid key only, so they wait for the transaction.
   const { body = {} } = request;
   const read =
@@ -219,7 +208,7 @@ interface Received {
 
 /** Answers in the cell of the request, or with the lists of all. */
 async function answerInCells(home: Serving, cells: Cells, received: Received): Promise<Payload> {
-  const { route, request, reply, requested, entry } = received;
+  const { route, requested, entry } = received;
   const { asked } = requested;
   if (asked instanceof Problem) throw asked;
   const readEnvironment = () => home.environmentOf(entry);
@@ -228,28 +217,80 @@ async function answerInCells(home: Serving, cells: Cells, received: Received): P
   const found = divided
     ? parts.map(({ cell }) => cell)
     : await cellsOfRequest(cells, route, asked.input, readEnvironment);
-  if ('sessionToken' in entry && route.method !== 'GET' && found.some((name) => name !== null))
-    throw new Problem('notOverCells');
   // An answer is stored in parts, because its customers may be in several cells when the request is repeated.
   if (divided && (parts.length > 1 || (parts.length === 1 && asked.idempotency !== null)))
     return answerInParts(home, received, { asked, divided, parts });
   const [cell = null] = found;
-  if (found.length <= 1)
-    return enterCell(home, cell, entry, (serving, entered) => answerIn(serving, { ...received, entry: entered }));
-  const publicUrl = home.publicUrl ?? addressAsked(request);
-  const pageIn = async (serving: Serving, caller: EntryOfCell) => {
-    const act = (work: Work) => route.handle(work, admitted(requested, work, reply).input as never, serving);
-    const outcome = await runInEnvironment(serving.database, caller, act, { publicUrl });
-    if (outcome === null) throw new Problem(serving === home ? 'unauthorized' : 'cellNotReady');
-    return outcome.answer;
-  };
-  const pages = [await pageIn(home, entry)];
+  if (found.length > 1) return answerOfAll(home, received, found);
+  const asksOthers = cell === null && route.asks !== undefined;
+  const ask = asksOthers ? () => askOthers(home, cells, received) : undefined;
+  return enterCell(home, cell, entry, (serving, entered) => answerIn(serving, { ...received, entry: entered }, ask));
+}
+
+/** Runs a transaction of a request in one cell. */
+async function actIn<Answer>(
+  serving: Serving,
+  { request }: Received,
+  { entry, dryRun = false }: { readonly entry: EntryOfCell; readonly dryRun?: boolean },
+  act: (work: Work) => Promise<Answer>,
+): Promise<Answer> {
+  const publicUrl = serving.publicUrl ?? addressAsked(request);
+  const outcome = await runInEnvironment(serving.database, entry, act, { publicUrl, dryRun });
+  // Home has permitted it before another cell is asked.
+  if (outcome === null) throw new Problem(serving.cell === null ? 'unauthorized' : 'cellNotReady');
+  return outcome.answer;
+}
+
+/** Asks the other cells what a change at home has to know, once home permits it. */
+async function askOthers(home: Serving, cells: Cells, received: Received): Promise<readonly unknown[]> {
+  const { route, requested, reply, entry } = received;
+  const request = await actIn(home, received, { entry }, async (work) => admitted(requested, work, reply));
+  const caller = { entry: await entryOfCell(home, entry), dryRun: true };
+  const ask = async (name: string) =>
+    actIn(await home.inCell(name), received, caller, async (work) => route.asks?.(work, request.input, request));
+  return Promise.all((cells.others() ?? []).map(ask));
+}
+
+/** Answers with what all cells have, as of the instant of home, which permits the read first. */
+async function answerOfAll(home: Serving, received: Received, cells: readonly (string | null)[]): Promise<Payload> {
+  const { route, request, reply, requested, entry } = received;
+  const { read, join } = gatheredOf(route);
+  const atHome = await actIn(home, received, { entry }, async (work) => {
+    const { input } = admitted(requested, work, reply);
+    return { now: work.now, input, part: await read(work, input, home) };
+  });
+  const { now, input } = atHome;
   const caller = await entryOfCell(home, entry);
-  const others = found.filter((name) => name !== null);
-  pages.push(...(await Promise.all(others.map(async (name) => pageIn(await home.inCell(name), caller)))));
+  const others = cells.filter((name) => name !== null);
+  const readThere = async (name: string) => {
+    const serving = await home.inCell(name);
+    return actIn(serving, received, { entry: caller }, (work) => read({ ...work, now }, input, serving));
+  };
+  const parts: Parts<unknown> = [atHome.part, ...(await Promise.all(others.map(readThere)))];
   if ('apiKeyHash' in entry) home.keyUse.note(entry.apiKeyHash);
-  const answer = mergePages(pages as never, asked.input.query ?? {});
-  return jsonPayload(route, request, reply, await (route.text ?? jsonInTurns)(answer));
+  const answered = join(parts, input);
+  if (route.file) {
+    const readMore: ReadMore = async (readNext, position = 0) => {
+      const name = others[position - 1];
+      if (name === undefined) return actIn(home, received, { entry }, readNext);
+      // Home permits each of the reads.
+      await actIn(home, received, { entry }, async () => true);
+      return actIn(await home.inCell(name), received, { entry: caller }, readNext);
+    };
+    return fileAnswer(route.file, reply, answered, readMore);
+  }
+  return jsonPayload(route, request, reply, await (route.text ?? jsonInTurns)(answered));
+}
+
+async function fileAnswer(
+  { name, render, contentType }: NonNullable<Route['file']>,
+  reply: FastifyReply,
+  answered: unknown,
+  readMore: ReadMore,
+): Promise<Payload> {
+  const called = name?.(answered);
+  if (called !== undefined) reply.header('content-disposition', `attachment; filename="${called}"`);
+  return filePayload(reply, await render(answered, readMore), contentType);
 }
 
 /** Acts in a cell for a caller that home or the cell admits. */
@@ -340,15 +381,18 @@ async function answerPart(
 
 async function entryOfCell(home: Serving, entry: CallerEntry): Promise<EntryOfCell> {
   if ('apiKeyHash' in entry) return entry;
-  const permitted = await runInEnvironment(home.database, entry, async (work) => work.environmentId);
+  const permitted = await runInEnvironment(home.database, entry, async ({ environmentId, userId, role }) => {
+    return { environmentId, userId, role };
+  });
   if (permitted === null) throw new Problem('unauthorized');
-  return { environmentId: permitted.answer };
+  return permitted.answer;
 }
 
 /** Answers in one cell. */
 async function answerIn(
   context: Serving,
   { route, request, reply, requested, entry }: Omit<Received, 'entry'> & { readonly entry: EntryOfCell },
+  askOthers?: AskOthers,
 ): Promise<Payload> {
   const { asked } = requested;
   const batchable = isBatchable(requested) ? (route.batched?.request(requested.asked.input as never) ?? null) : null;
@@ -363,7 +407,8 @@ async function answerIn(
   // A read leaves an audit log entry only where it does overdue work first.
   const auditContext = { action: actionOf(route), requestId: request.id };
   const publicUrl = context.publicUrl ?? addressAsked(request);
-  const act = (work: Work) => perform(context, work, admitted(requested, work, reply));
+  const elsewhere = (await askOthers?.()) ?? [];
+  const act = (work: Work) => perform(context, work, admitted(requested, work, reply), elsewhere);
   const dryRun = !(asked instanceof Problem) && asked.dryRun;
   const reading = { entry, act, publicUrl };
   const fromReplica = await readFromReplica(context, route, request, reading);
@@ -386,11 +431,10 @@ async function answerIn(
       if (again === null) throw new Problem('unauthorized');
       return again.answer;
     };
-    const name = route.file.name?.(performed.answer);
-    if (name !== undefined) reply.header('content-disposition', `attachment; filename="${name}"`);
-    return filePayload(reply, await route.file.render(performed.answer, readMore), route.file.contentType);
+    return fileAnswer(route.file, reply, performed.answer, readMore);
   }
-  const text = await finish({ ...context, auditContext, publicUrl }, asked, entry, performed, outcome.effects);
+  const finishing = { ...context, auditContext, publicUrl, askOthers };
+  const text = await finish(finishing, asked, entry, performed, outcome.effects);
   return jsonPayload(route, request, reply, text);
 }
 
@@ -450,36 +494,6 @@ function nameIgnored(reply: FastifyReply, fields: readonly UnknownField[]): void
 /** The name of a route in the audit log and the documentation. */
 function actionOf({ method, path }: Route): string {
   return `${method} ${path}`;
-}
-
-function hashOfKey(request: FastifyRequest): Buffer {
-  const apiKeyHash = keyHashOf(request.headers.authorization);
-  if (apiKeyHash === null) throw new Problem('unauthorized');
-  return apiKeyHash;
-}
-
-/** Whether a request has a cookie in place of a key. The header tells in which environment, and no form of another page can send it. */
-function isSignedIn({ sessions }: ApiContext, { headers }: FastifyRequest): boolean {
-  return sessions != null && headers.authorization === undefined && headers['x-tollkeeper-environment'] !== undefined;
-}
-
-// An id of an environment is a number of the database.
-const environmentPattern = /^[1-9]\d{0,14}$/;
-
-async function sessionOf(context: ApiContext, request: FastifyRequest): Promise<Omit<SessionEntry, 'sufficient'>> {
-  const { headers, method, ip } = request;
-  const environment = String(headers['x-tollkeeper-environment']);
-  if (!environmentPattern.test(environment))
-    throw invalid(['X-Tollkeeper-Environment'], 'must be the id of an environment');
-  if (method !== 'GET') {
-    const isAsked = headers['x-tollkeeper-request'] === 'dashboard';
-    if (!isAsked || !isFromOurPages(request, context.publicUrl ?? addressAsked(request)))
-      throw new Problem('changeFromElsewhere');
-  }
-  const sessionToken = (await context.sessions?.tokenOf(request)) ?? null;
-  if (sessionToken === null) throw new Problem('unauthorized');
-  if (context.rateLimit) request.caller = context.rateLimit.admit(hashApiKey(sessionToken), ip);
-  return { sessionToken, environmentId: Number(environment) };
 }
 
 // Returned to the server instead of sent here: Fastify awaits a returned reply like a promise, several times.

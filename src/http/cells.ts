@@ -1,19 +1,14 @@
 import { LRUCache } from 'lru-cache';
 import { nameOfHash } from '../database/api-key.ts';
-import type { Cells, WithCells } from '../database/cells.ts';
+import type { Cells, Parts, WithCells } from '../database/cells.ts';
 import type { Database } from '../database/database.ts';
 import { problemOfOutage } from '../database/database-problem.ts';
-import { type KeyEntry, runInEnvironment, type SessionEntry, type Work } from '../database/work.ts';
+import { runInEnvironment, type Work } from '../database/work.ts';
 import type { Task, TaskList } from '../jobs/queue.ts';
-import { decodeCursor, encodeCursor, mostCounted } from '../kernel/pagination.ts';
+import { decodeCursor, defaultPageLimit, encodeCursor, mostCounted } from '../kernel/pagination.ts';
 import { Problem } from '../kernel/problem.ts';
-import type { Route, RouteInput } from './route.ts';
-
-/** A key, or somebody who is signed in. */
-export type CallerEntry = KeyEntry | SessionEntry;
-
-/** A caller as another cell knows it: keys are copied to it, and sessions are not. */
-export type EntryOfCell = CallerEntry | { readonly environmentId: number };
+import type { CallerEntry } from './caller.ts';
+import type { Gathered, Route, RouteInput } from './route.ts';
 
 /** Reads in which environment a caller asks. Refuses with `unauthorized`. */
 export type EnvironmentOf = (entry: CallerEntry) => Promise<number>;
@@ -39,7 +34,7 @@ export function environmentReader(home: Database): EnvironmentOf {
 /** The cells whose answers are the answer of a request, by their names: null is home. */
 export async function cellsOfRequest(
   cells: Cells,
-  { cell, homeOnly = false, merged = false }: Route,
+  { cell, homeOnly = false }: Route,
   input: RouteInput<never, never, never>,
   readEnvironment: () => Promise<number>,
 ): Promise<readonly (string | null)[]> {
@@ -52,7 +47,7 @@ export async function cellsOfRequest(
       if (homeOnly) throw new Problem('notOverCells');
       return [null];
     case 'all':
-      if (!merged) throw new Problem('notOverCells');
+      if (homeOnly) throw new Problem('notOverCells');
       return [null, ...others];
     case 'customer':
     case 'id': {
@@ -66,8 +61,13 @@ export async function cellsOfRequest(
   }
 }
 
-interface Page {
-  readonly data: readonly { readonly id: string; readonly createdAt: number }[];
+interface ListedRow {
+  readonly id: string;
+  readonly createdAt: number;
+}
+
+interface Page<Row extends ListedRow> {
+  readonly data: Row[];
   readonly hasMore: boolean;
   readonly total: number;
   readonly currentCursor: string;
@@ -75,17 +75,26 @@ interface Page {
   readonly archivedUntil?: number;
 }
 
+/** How a route of all cells is answered. The rows of lists are merged. */
+export function gatheredOf({ gathered, merged = 'asc', handle }: Route): Gathered {
+  const mergeLists: Gathered['join'] = (pages, { query }) => {
+    const { order = merged, limit } = (query ?? {}) as { order?: 'asc' | 'desc'; limit?: number };
+    return mergePages(pages as Parts<Page<ListedRow>>, { order, limit });
+  };
+  return gathered ?? { read: (work, input, context) => handle(work, input, context, []), join: mergeLists };
+}
+
 /** The page that one cell with the rows of all would answer. Its rows are in order of their ids, as those of each page are. */
-export function mergePages(
-  pages: readonly Page[],
-  { order = 'asc', limit = 10 }: { order?: 'asc' | 'desc'; limit?: number },
-): Page {
+export function mergePages<Row extends ListedRow>(
+  pages: Parts<Page<Row>>,
+  { order, limit = defaultPageLimit }: { readonly order: 'asc' | 'desc'; readonly limit?: number | undefined },
+): Page<Row> & { readonly nextCursor?: string } {
   const [first] = pages;
-  if (first === undefined) throw new Error('home has a page');
   const { parameters, direction } = decodeCursor(first.currentCursor);
   const upwards = (order === 'asc') === (direction === 'forward');
-  const rows = pages.flatMap(({ data }) => data);
-  rows.sort((a, b) => (a.id < b.id === upwards ? -1 : 1));
+  // The numbers of archives are ids too, and those of records begin with a word.
+  const compare = (a: Row, b: Row) => Number.parseInt(a.id, 10) - Number.parseInt(b.id, 10) || (a.id < b.id ? -1 : 1);
+  const rows = pages.flatMap(({ data }) => data).sort((a, b) => (upwards ? compare(a, b) : compare(b, a)));
   const hasMore = rows.length > limit || pages.some((page) => page.hasMore);
   const data = rows.slice(0, limit);
   const last = data.at(-1);

@@ -91,7 +91,7 @@ export async function performPart(
   const answer =
     route.batched && request !== null
       ? await answerAlone(route.batched.operation, work, request)
-      : await route.handle(work, part, context);
+      : await route.handle(work, part, context, []);
   for (const [place, text] of await textsOf(divided, missing, answer)) texts.set(place, text);
   if (idempotency) await storeAnswer(work, idempotency, writeTexts(texts));
   return { texts, replayed: false };

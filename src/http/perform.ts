@@ -3,7 +3,8 @@ import { type Effect, runInEnvironment, type Work } from '../database/work.ts';
 import { type JobContext, runEffects } from '../jobs/queue.ts';
 import { Problem } from '../kernel/problem.ts';
 import { jsonInTurns } from './body.ts';
-import { type EntryOfCell, requestCopies } from './cells.ts';
+import type { EntryOfCell } from './caller.ts';
+import { requestCopies } from './cells.ts';
 import {
   beginIdempotent,
   forgetAnswer,
@@ -23,6 +24,9 @@ export interface Asked {
   readonly idempotency: IdempotentRequest | null;
 }
 
+/** Asks the other cells before a change at home, and before its answer is read again. Absent: there are none to ask. */
+export type AskOthers = (() => Promise<readonly unknown[]>) | undefined;
+
 /** A request that was answered in its transaction. */
 interface Performed {
   readonly replayed: boolean;
@@ -36,6 +40,7 @@ export async function perform(
   context: JobContext & WithCells,
   work: Work,
   { route, input, idempotency: asked }: Asked,
+  elsewhere: readonly unknown[],
 ): Promise<Performed | Problem> {
   const encryption = route.sealedWith?.(context);
   // An answer with a secret is repeated only to the key that got it.
@@ -50,7 +55,7 @@ export async function perform(
       return { replayed: true, answer: null, text };
     }
   }
-  const result = await route.handle(work, input as never, context);
+  const result = await route.handle(work, input as never, context, elsewhere);
   // Nothing is stored for the key: a repeat may try again.
   if (result instanceof Problem) return result;
   const mayBeCopied = route.cell === 'home' && route.method !== 'GET' && context.cells !== undefined;
@@ -62,7 +67,7 @@ export async function perform(
 
 /** Runs the effects that the commit requested outside the database, then reads the response again. */
 export async function finish(
-  context: JobContext & { readonly publicUrl: string },
+  context: JobContext & { readonly publicUrl: string; readonly askOthers: AskOthers },
   requested: Asked,
   caller: EntryOfCell,
   performed: Performed,
@@ -73,11 +78,13 @@ export async function finish(
   // A request that was permitted is finished, whatever its key may do now.
   const entry = { ...caller, sufficient: null };
   await runEffects(context, effects);
+  const elsewhere = (await context.askOthers?.()) ?? [];
   try {
     const readAgain = async (work: Work) => {
       const final = idempotency && route.afterEffects ? await lockFinalAnswer(work, idempotency) : null;
       if (final !== null) return final;
-      const answer = await route.afterEffects?.(work, performed.answer ?? JSON.parse(performed.text), context);
+      const original = performed.answer ?? JSON.parse(performed.text);
+      const answer = await route.afterEffects?.(work, original, context, elsewhere);
       if (answer instanceof Problem) return answer;
       const text = route.afterEffects ? await jsonInTurns(answer) : performed.text;
       // A sealed answer stays as it is, with its effects: a repeat runs them again.

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import type { Readable } from 'node:stream';
 import type { z } from 'zod';
+import type { Parts } from '../database/cells.ts';
 import type { Work } from '../database/work.ts';
 import { answerAlone, type BatchedOperation } from '../jobs/batcher.ts';
 import type { Encryption } from '../jobs/encryption.ts';
@@ -30,7 +31,11 @@ interface FileAnswer<Answer> {
 }
 
 /** Reads in another transaction of the same caller, whose key may have been revoked meanwhile. */
-export type ReadMore = <Read>(read: (work: Work) => Promise<Read>) => Promise<Read>;
+export type ReadMore = <Read>(
+  read: (work: Work) => Promise<Read>,
+  /** The position of the cell among those of the request. */
+  cell?: number,
+) => Promise<Read>;
 
 /** The field of a body whose list may be long. Its elements may also be sent as lines of application/x-ndjson. */
 interface LongList {
@@ -65,6 +70,7 @@ interface RouteDefinition<
   Query extends z.ZodType | undefined,
   Body extends z.ZodType | undefined,
   Returns extends z.ZodType,
+  Part = never,
 > {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   /** The path below /api/v1, with parameters in braces. */
@@ -72,8 +78,8 @@ interface RouteDefinition<
   readonly cell: CellOfRoute;
   /** Not possible yet while other cells have customers. */
   readonly homeOnly?: boolean;
-  /** Whether the lists of all cells are merged by id. */
-  readonly merged?: boolean;
+  /** The usual order of a list whose rows in all cells are merged by id. */
+  readonly merged?: 'asc' | 'desc';
   readonly divided?: Divided<z.output<Returns>>;
   /** The permission that a caller must have. Null: every valid key may ask. */
   readonly needs: GroupPermission | null;
@@ -86,6 +92,12 @@ interface RouteDefinition<
   readonly body?: Body;
   readonly returns: Returns;
   readonly refuses: readonly ProblemName[];
+  /** Asked in each other cell before `handle`, and before `afterEffects`, of a change at home. All that it does there is undone. */
+  readonly asks?: (
+    work: Work,
+    input: RouteInput<Params, Query, Body>,
+    request: { readonly dryRun: boolean },
+  ) => Promise<Part>;
   /** Returns the answer. A problem that is returned, and not thrown, refuses the request and keeps the stored changes. */
   readonly handle: (
     work: Work,
@@ -95,6 +107,8 @@ interface RouteDefinition<
      * configured.
      */
     context: JobContext,
+    /** The answers of other cells. */
+    elsewhere: readonly Part[],
   ) => Promise<z.output<Returns> | Problem>;
   /**
    * Reads the response again in a separate transaction after the effects of the commit (a charge, a refund), so that
@@ -104,6 +118,7 @@ interface RouteDefinition<
     work: Work,
     answer: z.output<Returns>,
     context: JobContext,
+    elsewhere: readonly Part[],
   ) => Promise<z.output<Returns> | Problem>;
   /** A response that is not JSON. Only for a GET. */
   readonly file?: FileAnswer<z.output<Returns>>;
@@ -121,6 +136,16 @@ interface RouteDefinition<
   readonly sealedWith?: (context: JobContext) => Encryption;
 }
 
+/** How a read of all cells is answered: each has a part, as of the instant of home. */
+export interface Gathered {
+  readonly read: (
+    work: Work,
+    input: RouteInput<z.ZodType, z.ZodType, z.ZodType>,
+    context: JobContext,
+  ) => Promise<unknown>;
+  readonly join: (parts: Parts<unknown>, input: RouteInput<z.ZodType, z.ZodType, z.ZodType>) => unknown;
+}
+
 /** How the requests of a route are answered in batches. */
 interface Batched {
   readonly operation: BatchedOperation<unknown, unknown, unknown>;
@@ -135,7 +160,8 @@ export interface Route {
   readonly path: `/${string}`;
   readonly cell: CellOfRoute;
   readonly homeOnly?: boolean;
-  readonly merged?: boolean;
+  readonly merged?: 'asc' | 'desc';
+  readonly gathered?: Gathered;
   readonly divided?: Divided;
   readonly needs: GroupPermission | null;
   readonly summary: string;
@@ -148,12 +174,23 @@ export interface Route {
   readonly ignores?: readonly string[];
   readonly returns: z.ZodType;
   readonly refuses: readonly ProblemName[];
+  readonly asks?: (
+    work: Work,
+    input: RouteInput<z.ZodType, z.ZodType, z.ZodType>,
+    request: { readonly dryRun: boolean },
+  ) => Promise<unknown>;
   readonly handle: (
     work: Work,
     input: RouteInput<z.ZodType, z.ZodType, z.ZodType>,
     context: JobContext,
+    elsewhere: readonly unknown[],
   ) => Promise<unknown>;
-  readonly afterEffects?: (work: Work, answer: unknown, context: JobContext) => Promise<unknown>;
+  readonly afterEffects?: (
+    work: Work,
+    answer: unknown,
+    context: JobContext,
+    elsewhere: readonly unknown[],
+  ) => Promise<unknown>;
   readonly file?: FileAnswer<unknown>;
   readonly etag?: boolean;
   readonly resumes?: boolean;
@@ -172,9 +209,36 @@ export function route<
   Params extends z.ZodType | undefined = undefined,
   Query extends z.ZodType | undefined = undefined,
   Body extends z.ZodType | undefined = undefined,
->(definition: RouteDefinition<Params, Query, Body, Returns>): Route {
+  Part = never,
+>(definition: RouteDefinition<Params, Query, Body, Returns, Part>): Route {
   // The server parses each part with the definition's own schema before it calls the handler, so the wider type holds.
   return definition as unknown as Route;
+}
+
+/** Declares a read of all cells. The answer of one cell is made of its part alone. */
+export function gatheredRoute<
+  Part,
+  Returns extends z.ZodType,
+  Params extends z.ZodType | undefined = undefined,
+  Query extends z.ZodType | undefined = undefined,
+>({
+  read,
+  join,
+  ...definition
+}: Omit<RouteDefinition<Params, Query, undefined, Returns>, 'method' | 'cell' | 'handle'> & {
+  readonly read: (work: Work, input: RouteInput<Params, Query, undefined>, context: JobContext) => Promise<Part>;
+  readonly join: (parts: Parts<Part>, input: RouteInput<Params, Query, undefined>) => z.output<Returns>;
+}): Route {
+  return {
+    ...route({
+      ...definition,
+      method: 'GET',
+      cell: 'all',
+      handle: async (work, input, context) => join([await read(work, input, context)], input),
+    } as RouteDefinition<Params, Query, undefined, Returns>),
+    // As above: each part is one that `read` returned.
+    gathered: { read, join } as unknown as Gathered,
+  };
 }
 
 /**
@@ -212,11 +276,11 @@ export function batchedRoute<
   return {
     ...route({
       ...definition,
-      handle: async (work, input, context) => {
+      handle: async (work, input, context, elsewhere) => {
         const requested = request(input);
         if (requested !== null) return answer(await answerAlone(operation, work, requested));
         assert(handleAlone !== undefined, 'a route without it has batches for all input');
-        return handleAlone(work, input, context);
+        return handleAlone(work, input, context, elsewhere);
       },
     } as RouteDefinition<Params, Query, Body, Returns>),
     // As above: requests and answers have the types that the definition says.

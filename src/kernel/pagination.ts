@@ -4,7 +4,7 @@ import { MetadataKey, MetadataText, TimestampQuery } from './json.ts';
 import { invalid, Problem } from './problem.ts';
 
 /** The default page size, and the largest one that a request may ask for. */
-const defaultPageLimit = 10;
+export const defaultPageLimit = 10;
 const maxPageLimit = 100;
 
 /** The most rows of a list that clients of the reference read whole: about half a megabyte. */

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import type { Readable } from 'node:stream';
 import { listExternalIds } from '../customers/store.ts';
+import type { Parts } from '../database/cells.ts';
 import type { Work } from '../database/work.ts';
 import { type EventStreams, type Opening, openingOf, openLookingStream } from '../http/event-stream.ts';
 import type { ReadMore } from '../http/route.ts';
@@ -59,7 +60,7 @@ const mostTold = 50;
 // An event may commit after a later one, and a reader has just read the list.
 const tailOverlapMs = 10_000;
 
-/** The stream of one meter's events, as its request opens it. */
+/** The stream of one meter's events in one cell, as its request opens it. */
 export interface UsageTail extends Opening {
   readonly usageMeterId: string;
 }
@@ -74,19 +75,24 @@ export async function beginTail(
 }
 
 /**
- * Streams the events of a meter as they arrive, whichever process records them. Each look reads the last seconds again and
- * tells what the one before did not find.
+ * Streams the events of a meter as they arrive, whichever process records them. Each look reads the last seconds of all cells again
+ * and tells what the one before did not find.
  */
-export function tailUsage(streams: EventStreams, tail: UsageTail, readMore: ReadMore): Readable {
+export function tailUsage(streams: EventStreams, tails: Parts<UsageTail>, readMore: ReadMore): Readable {
+  const [tail] = tails;
   const { usageMeterId, openedAt } = tail;
   let lookedAt = openedAt;
   let seen: ReadonlySet<string> | null = null;
   return openLookingStream(streams, tail, async (now) => {
     const after = idStart(lookedAt - tailOverlapMs, 0);
-    const { found, isCut } = await readMore(async (work) => {
+    const read = async (work: Work) => {
       const newest = await store.newestEvents(work, { usageMeterId, after, most: mostTold });
       return { found: newest.events.map((row) => toUsageEvent(work, row)), isCut: newest.isCut };
-    });
+    };
+    const parts = await Promise.all(tails.map((_, cell) => readMore(read, cell)));
+    const all = parts.flatMap((part) => part.found).sort((a, b) => (a.id < b.id ? 1 : -1));
+    const found = all.slice(0, mostTold);
+    const isCut = found.length < all.length || parts.some((part) => part.isCut);
     const usageEvents = found.filter(({ id }) => !seen?.has(id));
     const skipped = seen !== null && isCut && usageEvents.length === found.length;
     seen = new Set(found.map(({ id }) => id));

@@ -1,8 +1,9 @@
 import { z } from 'zod';
+import type { Parts } from '../database/cells.ts';
 import { calendarEnd, calendarStart, type Instant, msPerDay, type Period, periodAt } from '../kernel/calendar.ts';
 import { Timestamp, TimestampQuery, WholeNumber } from '../kernel/json.ts';
 import { textFilter } from '../kernel/pagination.ts';
-import { invalid } from '../kernel/problem.ts';
+import { invalid, Problem } from '../kernel/problem.ts';
 import { ArchivedUntil, hourMs, hourOf } from './event-query.ts';
 
 const groupings = ['hour', 'day', 'month', 'customer', 'property'] as const;
@@ -66,6 +67,56 @@ export const UsageMeterSummary = z
   .extend({ archivedUntil: ArchivedUntil })
   .meta({ id: 'UsageMeterSummary' });
 export type UsageMeterSummary = z.infer<typeof UsageMeterSummary>;
+
+/**
+ * The summary of all cells. Each customer is in one, so the first of each have the first of all. The same value of a property may
+ * be in several, so those beyond the maximum of one are refused.
+ */
+export function joinSummaries(parts: Parts<UsageMeterSummary>): UsageMeterSummary {
+  const [first, ...others] = parts;
+  if (others.length === 0) return first;
+  const { groupBy } = first;
+  if (groupBy === 'property' && parts.some(({ other }) => other !== null)) throw new Problem('notOverCells');
+  const groups = [
+    ...Map.groupBy(
+      parts.flatMap((part) => part.groups),
+      keyOf,
+    ).values(),
+  ].flatMap((same) => {
+    const [group] = same;
+    return group === undefined ? [] : { ...group, ...sumOf(same) };
+  });
+  if (!isTime(groupBy)) groups.sort(byUsage);
+  const beyond = isTime(groupBy) ? [] : groups.splice(maxSummaryGroups);
+  const rest = [...beyond.map((group) => ({ ...group, groups: 1 })), ...parts.flatMap(({ other }) => other ?? [])];
+  const ends = parts.flatMap(({ archivedUntil }) => archivedUntil ?? []);
+  return {
+    ...first,
+    ...sumOf(parts),
+    groups,
+    other: rest.length === 0 ? null : { groups: rest.reduce((sum, each) => sum + each.groups, 0), ...sumOf(rest) },
+    ...(ends.length > 0 && { archivedUntil: Math.max(...ends) }),
+  };
+}
+
+function sumOf(parts: readonly { readonly units: bigint; readonly events: number }[]) {
+  return {
+    units: parts.reduce((sum, { units }) => sum + units, 0n),
+    events: parts.reduce((sum, { events }) => sum + events, 0),
+  };
+}
+
+function keyOf(group: UsageGroup): string | number | null {
+  if ('start' in group) return group.start;
+  return 'customerId' in group ? group.customerId : group.value;
+}
+
+/** The order of the database: the most usage first. */
+function byUsage(a: UsageGroup, b: UsageGroup): number {
+  if (a.units !== b.units) return a.units > b.units ? -1 : 1;
+  const [keyOfA, keyOfB] = [keyOf(a), keyOf(b)];
+  return b.events - a.events || (keyOfB === null || (keyOfA !== null && keyOfA < keyOfB) ? -1 : 1);
+}
 
 /** The usage of a meter within a period, by day or, in a long period, by month. */
 export interface UsageByDay {

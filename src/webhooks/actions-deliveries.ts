@@ -1,6 +1,8 @@
 import type { Database } from '../database/database.ts';
 import { newId } from '../database/new-id.ts';
 import type { Work } from '../database/work.ts';
+import { requestEffect } from '../jobs/queue.ts';
+import type { Instant } from '../kernel/calendar.ts';
 import { homeSlot } from '../kernel/id.ts';
 import { type PageRequest, page } from '../kernel/pagination.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
@@ -64,17 +66,49 @@ export async function sendSample(work: Work, webhookId: string, type: EventType)
   return render(work, row);
 }
 
-/** Resends the events of a time range in order. Returns their number. */
+/** The events of a replay. */
+interface Replayed {
+  readonly deliveries: number;
+}
+
+/** The task that has other cells resend their events too. */
+export const replayElsewhereTask = 'replay_events_elsewhere';
+
+/**
+ * Resends the events of a time range, in order within each cell. Returns their number in all cells. Other cells have
+ * counted theirs, and do it after the commit.
+ */
 export async function replayEvents(
   work: Work,
   webhookId: string,
+  replay: ReplayRequest,
+  others: readonly Replayed[],
+): Promise<Replayed> {
+  const here = await replayHere(work, webhookId, replay);
+  const deliveries = others.reduce((sum, there) => sum + there.deliveries, here.deliveries);
+  if (deliveries > maxReplayed) throw new Problem('replayTooLarge', { limit: maxReplayed });
+  if (deliveries > here.deliveries)
+    await requestEffect(work, {
+      task: replayElsewhereTask,
+      payload: { webhookId, replay: { ...replay, until: replay.until ?? work.now + 1 }, requestedAt: Date.now() },
+      key: `${replayElsewhereTask}:${newId('webhookDelivery')}`,
+      assume: async () => undefined,
+    });
+  return { deliveries };
+}
+
+/** Resends the events of one cell: those whose deliveries have not changed since an instant, or all. */
+export async function replayHere(
+  work: Work,
+  webhookId: string,
   { since, until, types, onlyFailed }: ReplayRequest,
-): Promise<{ deliveries: number }> {
+  unchangedSince: Instant | null = null,
+): Promise<Replayed> {
   if (until !== undefined && until <= since) throw invalid(['replay', 'until'], 'must be later than since');
   // Serialized: concurrent inserts of deliveries would collide on two unique keys, of which only one is handled.
   await lockedWebhookOf(work, webhookId, lockWebhook);
   const range = { since, until: until ?? null, types: types ?? null, onlyFailed };
-  const replay = { webhookId, ...range, limit: maxReplayed };
+  const replay = { webhookId, ...range, unchangedSince, limit: maxReplayed };
   const deliveries = await store.beginDeliveries(work, replay, Date.now());
   if (deliveries > maxReplayed) throw new Problem('replayTooLarge', { limit: maxReplayed });
   if (deliveries > 0) await store.announceDeliveries(work, webhookId);

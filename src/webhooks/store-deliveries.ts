@@ -139,6 +139,8 @@ interface Replay {
   readonly types: readonly string[] | null;
   /** Only failed deliveries. */
   readonly onlyFailed: boolean;
+  /** Only deliveries that have not changed since; null: all. So a repeat does nothing once more. */
+  readonly unchangedSince: Instant | null;
   /** The maximum number of events. */
   readonly limit: number;
 }
@@ -157,7 +159,10 @@ export async function beginDeliveries(work: Work, replay: Replay, at: Instant): 
 }
 
 /** The events of a replay with their existing deliveries, plus one if there are more than the limit. */
-function chosenEvents(work: Work, { webhookId, since, until, types, onlyFailed, limit }: Replay): RawBuilder<unknown> {
+function chosenEvents(
+  work: Work,
+  { webhookId, since, until, types, onlyFailed, unchangedSince, limit }: Replay,
+): RawBuilder<unknown> {
   return sql`
     select e.id, e.pricing_model_id, e.type, e.object_id, d.id as delivery_id
       from webhooks w
@@ -167,6 +172,7 @@ function chosenEvents(work: Work, { webhookId, since, until, types, onlyFailed, 
        and e.occurred_at >= ${since} and e.occurred_at < ${until ?? Number.MAX_SAFE_INTEGER}
        and case when ${types}::text[] is null then webhook_wants(w.filter_types, e.type) else e.type = any(${types}::text[]) end
        and ${onlyFailed ? sql`d.status = 'failed'` : sql`d.status is distinct from 'pending'`}
+       ${unchangedSince === null ? sql`` : sql`and coalesce(d.updated_at < ${unchangedSince}, true)`}
      order by e.occurred_at
      limit ${limit + 1}`;
 }
@@ -200,17 +206,16 @@ function createdOrRestarted(work: Work, { webhookId }: Replay, at: Instant): Raw
 
 /** Webhooks that fail, and messages that wait. */
 interface Undelivered {
-  readonly failingWebhooks: number;
+  readonly failingWebhooks: readonly string[];
   readonly messagesPending: number;
   readonly oldestMessageAt: Instant | null;
 }
 
-/** Counts what was not delivered in this environment, each up to `most`. */
-export async function countUndelivered({ db, environmentId }: Work, most: number): Promise<Undelivered> {
+/** Finds what was not delivered in this environment, each up to `most`. */
+export async function findUndelivered({ db, environmentId }: Work, most: number): Promise<Undelivered> {
   const { rows } = await sql<Undelivered>`
-    select (select count(*)::integer from (
-              select from webhooks where environment_id = ${environmentId}
-                 and (active and failing_since is not null or disabled_reason is not null) limit ${most}) as found) as failing_webhooks,
+    select array(select id from webhooks where environment_id = ${environmentId}
+                    and (active and failing_since is not null or disabled_reason is not null) limit ${most}) as failing_webhooks,
            count(*)::integer as messages_pending, min(created_at) as oldest_message_at
       from (select created_at from webhook_deliveries
              where environment_id = ${environmentId} and status = 'pending' limit ${most}) as found`.execute(db);

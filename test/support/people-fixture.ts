@@ -7,11 +7,11 @@ import type { Answer, Body, TestApp } from './harness.ts';
 /** A browser: it keeps cookies, and says which page it shows. */
 export class Browser {
   readonly cookies = new Map<string, string>();
-  readonly app: TestApp;
+  readonly app: Pick<TestApp, 'url' | 'testEnvironmentId'>;
   /** The origin of the page that it shows. */
   origin: string;
 
-  constructor(app: TestApp) {
+  constructor(app: Pick<TestApp, 'url' | 'testEnvironmentId'>) {
     this.app = app;
     this.origin = app.url;
   }
