@@ -1,9 +1,10 @@
 import { z } from 'zod';
-import { route } from '../http/route.ts';
+import { gatheredRoute, route } from '../http/route.ts';
 import { getDiscount, listDiscounts } from '../invoicing/actions-discounts.ts';
 import { booleanFilter, createdFilters, pageOf, pageQuery, pageRequest, textFilter } from '../kernel/pagination.ts';
 import { createDiscount, updateDiscount } from '../pricing/actions-discounts.ts';
 import {
+  addRedemptions,
   Discount,
   DiscountChange,
   DiscountId,
@@ -46,10 +47,8 @@ export const discountRoutes = [
     refuses: ['discountNotFound', 'idMismatch', 'productNotFound', 'discountCodeTaken', 'discountMaximumTooLow'],
     handle: async (work, { params, body }) => ({ discount: await updateDiscount(work, params.id, body.discount) }),
   }),
-  route({
-    method: 'GET',
+  gatheredRoute({
     path: '/discounts',
-    cell: 'home',
     needs: 'discounts:read',
     summary: 'List discounts',
     description: 'Returns the discounts of the environment, active and inactive ones.',
@@ -68,12 +67,14 @@ export const discountRoutes = [
     }),
     returns: pageOf(RedeemedDiscount),
     refuses: ['invalidCursor'],
-    handle: (work, { query }) => listDiscounts(work, pageRequest(query)),
+    read: (work, { query }) => listDiscounts(work, pageRequest(query)),
+    join: ([page, ...others]) => {
+      const elsewhere = others.flatMap(({ data }) => data);
+      return { ...page, data: page.data.map((discount) => addRedemptions(discount, elsewhere)) };
+    },
   }),
-  route({
-    method: 'GET',
+  gatheredRoute({
     path: '/discounts/{id}',
-    cell: 'home',
     needs: 'discounts:read',
     summary: 'Get a discount',
     description: 'Returns one discount with its terms and the number of its redemptions.',
@@ -81,6 +82,7 @@ export const discountRoutes = [
     params: z.object({ id: DiscountId }),
     returns: z.object({ discount: RedeemedDiscount }),
     refuses: ['discountNotFound'],
-    handle: async (work, { params }) => ({ discount: await getDiscount(work, params.id) }),
+    read: (work, { params }) => getDiscount(work, params.id),
+    join: ([discount, ...others]) => ({ discount: addRedemptions(discount, others) }),
   }),
 ];

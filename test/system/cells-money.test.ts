@@ -62,6 +62,8 @@ async function newInvoice(customerExternalId: string, unitAmount: number): Promi
 }
 
 test('a customer of another cell is charged, refunded and sold to on its payment methods', async () => {
+  const terms = { amountType: 'percent', amount: 10, duration: 'once' };
+  const { discount } = await ok('POST', '/discounts', { discount: { name: 'Ten', code: 'TEN', ...terms } });
   for (const cell of places) {
     const customerExternalId = await cells.newCustomer(cell);
     const attach = (token: string, more: object = {}) =>
@@ -78,7 +80,8 @@ test('a customer of another cell is charged, refunded and sold to on its payment
     const refund = () => ok('POST', `/payments/${data[0].id}/refund`, { partialAmount: 300 }, { headers });
     assert.deepEqual(await refund(), await refund());
     assert.equal((await ok('GET', `/payments/${data[0].id}`)).payment.refundedAmount, 300);
-    const { purchase } = await ok('POST', '/purchases', { purchase: { customerExternalId, priceSlug: 'book' } });
+    const order = { customerExternalId, priceSlug: 'book', discountCode: 'TEN' };
+    const { purchase } = await ok('POST', '/purchases', { purchase: order });
     assert.equal(purchase.status, 'paid');
     const invoice = await newInvoice(customerExternalId, 500);
     assert.equal((await ok('POST', `/invoices/${invoice.id}/pay`)).invoice.status, 'paid');
@@ -90,6 +93,8 @@ test('a customer of another cell is charged, refunded and sold to on its payment
     });
     assert.equal(declined.status, 402);
   }
+  assert.equal((await ok('GET', `/discounts/${discount.id}`)).discount.redemptionCount, places.length);
+  assert.equal((await ok('GET', '/discounts?code=TEN')).data[0].redemptionCount, places.length);
 });
 
 test('links to the portal and to invoices open in the cell of their customer', async () => {
