@@ -63,7 +63,9 @@ export async function cellsOfRequest(
 
 interface ListedRow {
   readonly id: string;
-  readonly createdAt: number;
+  readonly createdAt?: number;
+  /** The instant of an entry of the audit log. */
+  readonly occurredAt?: number;
 }
 
 interface Page<Row extends ListedRow> {
@@ -99,10 +101,9 @@ export function mergePages<Row extends ListedRow>(
   const data = rows.slice(0, limit);
   const last = data.at(-1);
   if (direction === 'backward') data.reverse();
+  const createdAt = last?.createdAt ?? last?.occurredAt ?? 0;
   const nextCursor =
-    hasMore && last
-      ? { nextCursor: encodeCursor({ parameters, direction, id: last.id, createdAt: last.createdAt }) }
-      : {};
+    hasMore && last ? { nextCursor: encodeCursor({ parameters, direction, id: last.id, createdAt }) } : {};
   const total = Math.min(
     mostCounted,
     pages.reduce((sum, page) => sum + page.total, 0),

@@ -6,6 +6,7 @@ import type { ExternalServices } from '../../src/app.ts';
 import { createApp, tasks } from '../../src/app.ts';
 import { createOrganization } from '../../src/billing/create-organization.ts';
 import { slotOfCustomer } from '../../src/customers/actions-slots.ts';
+import type { NamesOfRequest } from '../../src/database/cells.ts';
 import type { Database } from '../../src/database/database.ts';
 import { runInEnvironment, type Work } from '../../src/database/work.ts';
 import { createLog } from '../../src/http/log.ts';
@@ -82,7 +83,7 @@ export interface TestApp extends TestOrganization {
   runJobs(options?: { all?: boolean }): Promise<number>;
   /** Sends what webhooks are due (or, with `all`, also what waits for another attempt), and answers the number of attempts. */
   sendWebhooks(options?: { all?: boolean }): Promise<number>;
-  /** Acts in the home cell, or in that of the last call of `actFor`. */
+  /** Acts in the cell of the customer that a request has named last, or that of the last call of `actFor`. */
   inEnvironment<Answer>(act: (work: Work) => Promise<Answer>): Promise<Answer>;
   /** Acts in each cell, and answers what it answered in each. */
   inEachCell<Answer>(act: (work: Work) => Promise<Answer>): Promise<Answer[]>;
@@ -139,6 +140,8 @@ export async function startTestApp({
   const organization = await newOrganization();
   const request = async (method: string, path: string, body?: unknown, options: RequestOptions = {}) => {
     await copyWhatSqlChanged();
+    const slot = service.cells?.slotsOf(namesOf(path, body), organization.testEnvironmentId).at(-1) ?? homeSlot;
+    if (!isWritten && slot !== homeSlot) acting = cellOf(slot);
     return send(address, method, path, body, { key: organization.testKey, ...options });
   };
   const expectOk = async (method: string, path: string, body?: unknown, options?: RequestOptions) => {
@@ -174,12 +177,12 @@ export async function startTestApp({
     put: (path, body, options) => expectOk('PUT', path, body, options),
     newOrganization,
     async setClock(at) {
-      await home.owner
-        .updateTable('environments')
-        .set({ clockNow: at })
-        .where('id', '=', organization.testEnvironmentId)
-        .execute();
-      await copyWhatSqlChanged();
+      for (const cell of cells)
+        await cell.owner
+          .updateTable('environments')
+          .set({ clockNow: at })
+          .where('id', '=', organization.testEnvironmentId)
+          .execute();
     },
     async runJobs({ all = false } = {}) {
       let done = 0;
@@ -285,6 +288,13 @@ export async function send(
     headers: response.headers,
     body: text.startsWith('{') || text.startsWith('[') ? JSON.parse(text) : text,
   };
+}
+
+/** The customers and records that a request names. */
+function namesOf(path: string, body: unknown): NamesOfRequest {
+  const [, family, id = ''] = path.replace(/\?.*/, '').split('/');
+  const externalId = family === 'customers' && id !== '' ? { externalId: decodeURIComponent(id) } : {};
+  return { params: /_[0-9A-Za-z]{21}$/.test(id) ? { id } : externalId, query: null, body };
 }
 
 /** Takes the job that follows SQL of no environment, such as that of a test. */

@@ -85,4 +85,8 @@ async function joinTables(pool: pg.Pool, cells: readonly string[]): Promise<void
     await pool.query(`create trigger insert_in_cell before insert on ${all}
       for each row execute function ${schemaOfAll}.insert_in_cell()`);
   }
+  // Triggers of statements are those of the table that is named.
+  for (const cell of cells)
+    await pool.query(`create trigger revisions_told_in_${cell} after update on ${schemaOfAll}.subscriptions referencing new table as changed
+      for each statement execute function ${cell}.tell_subscription_revisions()`);
 }

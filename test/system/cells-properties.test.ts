@@ -62,7 +62,7 @@ function cellOf(externalId: string): string {
 
 const idPattern = /^([a-z_]+)_[0-9A-Za-z]{21}$/;
 const lists = routes
-  .filter(({ method, path, merged = false }) => method === 'GET' && merged && path !== '/emails')
+  .filter(({ path, merged }) => merged !== undefined && !path.includes('{') && path !== '/emails')
   .map(({ path }) => path);
 
 /** The rows of all lists. */
@@ -287,4 +287,16 @@ test('whatever a catalog became while cells did not respond, one copy makes thei
   } finally {
     await alone.close();
   }
+});
+
+test('the redemptions of a discount are those of all cells', async () => {
+  const terms = { name: 'Ten', code: 'TEN', amountType: 'percent', amount: 10, duration: 'once' };
+  const { discount } = await many.post('/discounts', { discount: terms });
+  for (const customerExternalId of spread) {
+    const order = { customerExternalId, priceSlug: 'team-monthly', discountCode: 'TEN', doNotCharge: true };
+    await many.post('/subscriptions', order);
+  }
+  assert.equal((await many.get(`/discounts/${discount.id}`)).discount.redemptionCount, spread.length);
+  const { data } = await many.get('/discounts');
+  assert.deepEqual(data, [{ ...discount, redemptionCount: spread.length }]);
 });
