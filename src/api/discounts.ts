@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import { gatheredRoute, route } from '../http/route.ts';
-import { getDiscount, listDiscounts, sumRedemptions } from '../invoicing/actions-discounts.ts';
+import { getDiscount, listDiscounts } from '../invoicing/actions-discounts.ts';
 import { booleanFilter, createdFilters, pageOf, pageQuery, pageRequest, textFilter } from '../kernel/pagination.ts';
-import { only } from '../pricing/actions.ts';
 import { createDiscount, updateDiscount } from '../pricing/actions-discounts.ts';
 import {
+  addRedemptions,
   Discount,
   DiscountChange,
   DiscountId,
@@ -68,7 +68,10 @@ export const discountRoutes = [
     returns: pageOf(RedeemedDiscount),
     refuses: ['invalidCursor'],
     read: (work, { query }) => listDiscounts(work, pageRequest(query)),
-    join: (pages) => ({ ...pages[0], data: sumRedemptions(pages.map(({ data }) => data)) }),
+    join: ([page, ...others]) => {
+      const elsewhere = others.flatMap(({ data }) => data);
+      return { ...page, data: page.data.map((discount) => addRedemptions(discount, elsewhere)) };
+    },
   }),
   gatheredRoute({
     path: '/discounts/{id}',
@@ -80,6 +83,6 @@ export const discountRoutes = [
     returns: z.object({ discount: RedeemedDiscount }),
     refuses: ['discountNotFound'],
     read: (work, { params }) => getDiscount(work, params.id),
-    join: (discounts) => ({ discount: only(sumRedemptions(discounts.map((discount) => [discount]))) }),
+    join: ([discount, ...others]) => ({ discount: addRedemptions(discount, others) }),
   }),
 ];

@@ -75,15 +75,6 @@ async function renderRedeemed(work: Work, rows: readonly DiscountRow[]): Promise
   return rows.map((row) => ({ ...renderDiscount(work, row), redemptionCount: counts.get(row.id) ?? 0 }));
 }
 
-/** The discounts of the home cell, with the redemptions that each cell counts. */
-export function sumRedemptions(cells: readonly (readonly RedeemedDiscount[])[]): RedeemedDiscount[] {
-  const counts = Map.groupBy(cells.flat(), ({ id }) => id);
-  return (cells[0] ?? []).map((discount) => ({
-    ...discount,
-    redemptionCount: (counts.get(discount.id) ?? []).reduce((sum, each) => sum + each.redemptionCount, 0),
-  }));
-}
-
 /** The discount to redeem, from the customer's pricing model. */
 export async function findGivenDiscount(
   work: Work,

@@ -86,6 +86,12 @@ export const RedeemedDiscount = z
   .meta({ id: 'RedeemedDiscount' });
 export type RedeemedDiscount = z.infer<typeof RedeemedDiscount>;
 
+/** The discount with the redemptions that others of its copies count too. */
+export function addRedemptions(discount: RedeemedDiscount, others: readonly RedeemedDiscount[]): RedeemedDiscount {
+  const copies = [discount, ...others.filter(({ id }) => id === discount.id)];
+  return { ...discount, redemptionCount: copies.reduce((sum, { redemptionCount }) => sum + redemptionCount, 0) };
+}
+
 export const SubscriptionDiscountId = idSchema('discountRedemption');
 
 /** A discount as a subscription has it: a copy of its terms when it was put on. */
