@@ -616,7 +616,7 @@ create table emails (
   constraint emails_pkey PRIMARY KEY (environment_id, id),
   constraint emails_environment_id_customer_id_fkey FOREIGN KEY (environment_id, customer_id) REFERENCES customers(environment_id, id),
   constraint emails_environment_id_event_id_fkey FOREIGN KEY (environment_id, event_id) REFERENCES events(environment_id, id),
-  constraint emails_environment_id_resent_from_fkey FOREIGN KEY (environment_id, resent_from) REFERENCES emails(environment_id, id),
+  constraint emails_environment_id_resent_from_fkey FOREIGN KEY (environment_id, resent_from) REFERENCES emails(environment_id, id) DEFERRABLE,
   constraint emails_attempts CHECK (((attempts >= 0) AND ((status <> 'sent'::text) OR (attempts > 0)))),
   constraint emails_bounced CHECK ((bounced_recipients <@ recipients)),
   constraint emails_recipients CHECK (((cardinality(recipients) <= 20) AND (char_length(array_to_string(recipients, ' '::text)) <= 6500))),
@@ -761,6 +761,7 @@ create table idempotency_keys (
   response text not null,
   effects json,
   created_at bigint not null,
+  slot text,
   constraint idempotency_keys_pkey PRIMARY KEY (environment_id, key),
   constraint idempotency_keys_environment_id_fkey FOREIGN KEY (environment_id) REFERENCES environments(id),
   constraint idempotency_keys_length CHECK (((char_length(key) >= 1) AND (char_length(key) <= 255)))
@@ -902,7 +903,7 @@ create table invoices (
   constraint invoices_mrr_made TRIGGER DEFERRABLE INITIALLY DEFERRED,
   constraint invoices_pkey PRIMARY KEY (environment_id, id),
   constraint invoices_environment_id_billing_period_id_fkey FOREIGN KEY (environment_id, billing_period_id) REFERENCES billing_periods(environment_id, id),
-  constraint invoices_environment_id_consolidated_into_fkey FOREIGN KEY (environment_id, consolidated_into) REFERENCES invoices(environment_id, id),
+  constraint invoices_environment_id_consolidated_into_fkey FOREIGN KEY (environment_id, consolidated_into) REFERENCES invoices(environment_id, id) DEFERRABLE,
   constraint invoices_environment_id_customer_id_fkey FOREIGN KEY (environment_id, customer_id) REFERENCES customers(environment_id, id),
   constraint invoices_environment_id_purchase_id_fkey FOREIGN KEY (environment_id, purchase_id) REFERENCES purchases(environment_id, id),
   constraint invoices_environment_id_subscription_id_fkey FOREIGN KEY (environment_id, subscription_id) REFERENCES subscriptions(environment_id, id),
@@ -966,8 +967,8 @@ create table ledger_accounts (
   constraint ledger_accounts_one_per_meter UNIQUE (subscription_id, usage_meter_id, environment_id),
   constraint ledger_accounts_pkey PRIMARY KEY (environment_id, id),
   constraint ledger_accounts_environment_id_customer_id_fkey FOREIGN KEY (environment_id, customer_id) REFERENCES customers(environment_id, id),
-  constraint ledger_accounts_environment_id_open_series_id_fkey FOREIGN KEY (environment_id, open_series_id) REFERENCES usage_series(environment_id, id),
-  constraint ledger_accounts_environment_id_pending_credit_id_fkey FOREIGN KEY (environment_id, pending_credit_id) REFERENCES usage_credits(environment_id, id),
+  constraint ledger_accounts_environment_id_open_series_id_fkey FOREIGN KEY (environment_id, open_series_id) REFERENCES usage_series(environment_id, id) DEFERRABLE,
+  constraint ledger_accounts_environment_id_pending_credit_id_fkey FOREIGN KEY (environment_id, pending_credit_id) REFERENCES usage_credits(environment_id, id) DEFERRABLE,
   constraint ledger_accounts_environment_id_subscription_id_fkey FOREIGN KEY (environment_id, subscription_id) REFERENCES subscriptions(environment_id, id),
   constraint ledger_accounts_subject FOREIGN KEY (environment_id, usage_meter_id) REFERENCES credit_subjects(environment_id, id),
   constraint ledger_accounts_open_rollup CHECK (((num_nulls(open_series_id, open_hour, open_units, open_events) = ANY (ARRAY[0, 4])) AND ((open_hour % (3600000)::bigint) = 0) AND (open_units >= (0)::numeric) AND (open_events > 0))),
@@ -1022,7 +1023,6 @@ create table ledger_transactions (
   occurred_at bigint not null,
   created_at bigint not null,
   api_key_id text default NULLIF(current_setting('tollkeeper.api_key_id'::text, true), ''::text),
-  constraint ledger_transactions_once UNIQUE (type, source_id, environment_id),
   constraint ledger_transactions_pkey PRIMARY KEY (environment_id, id),
   constraint ledger_transactions_type CHECK ((type = ANY (ARRAY['usage_event_processed'::text, 'credit_grant_recognized'::text, 'billing_period_transition'::text, 'credit_grant_expired'::text, 'credit_taken_back'::text, 'credit_taken_back_by_hand'::text, 'credit_transferred'::text, 'settle_invoice_usage_costs'::text, 'settlement_undone'::text, 'admin_credit_adjusted'::text])))
 );
@@ -1681,7 +1681,7 @@ create table purchases (
   updated_at bigint not null,
   constraint purchases_pkey PRIMARY KEY (environment_id, id),
   constraint purchases_environment_id_customer_id_fkey FOREIGN KEY (environment_id, customer_id) REFERENCES customers(environment_id, id),
-  constraint purchases_environment_id_invoice_id_fkey FOREIGN KEY (environment_id, invoice_id) REFERENCES invoices(environment_id, id),
+  constraint purchases_environment_id_invoice_id_fkey FOREIGN KEY (environment_id, invoice_id) REFERENCES invoices(environment_id, id) DEFERRABLE,
   constraint purchases_environment_id_price_id_fkey FOREIGN KEY (environment_id, price_id) REFERENCES prices(environment_id, id),
   constraint purchases_environment_id_subscription_id_fkey FOREIGN KEY (environment_id, subscription_id) REFERENCES subscriptions(environment_id, id),
   constraint purchases_amounts CHECK (((first_invoice_value >= (0)::numeric) AND (total_purchase_value >= (0)::numeric))),
@@ -1763,10 +1763,30 @@ create table slots (
   constraint slots_code CHECK (((code ~ '^[0-9A-Za-z]{2}$'::text) AND (code <> '00'::text)))
 );
 
+create table slots_arriving (
+  place integer not null,
+  source_transaction text not null,
+  table_name text not null,
+  packed text[] not null,
+  constraint slots_arriving_pkey PRIMARY KEY (place)
+);
+
 create table slots_here (
   code text not null,
+  is_closing boolean not null default false,
   constraint slots_here_pkey PRIMARY KEY (code),
   constraint slots_here_code CHECK (((code ~ '^[0-9A-Za-z]{2}$'::text) AND (code <> '00'::text)))
+);
+
+create table slots_moving (
+  code text not null,
+  source text,
+  target text,
+  constraint slots_moving_pkey PRIMARY KEY (code),
+  constraint slots_moving_source_fkey FOREIGN KEY (source) REFERENCES cells(name),
+  constraint slots_moving_target_fkey FOREIGN KEY (target) REFERENCES cells(name),
+  constraint slots_moving_code CHECK (((code ~ '^[0-9A-Za-z]{2}$'::text) AND (code <> '00'::text))),
+  constraint slots_moving_elsewhere CHECK ((source IS DISTINCT FROM target))
 );
 
 create table spend_counters (
@@ -2179,7 +2199,7 @@ create table usage_credits (
   constraint usage_credits_environment_id_feature_id_fkey FOREIGN KEY (environment_id, feature_id) REFERENCES features(environment_id, id),
   constraint usage_credits_environment_id_ledger_account_id_fkey FOREIGN KEY (environment_id, ledger_account_id) REFERENCES ledger_accounts(environment_id, id),
   constraint usage_credits_environment_id_subscription_id_fkey FOREIGN KEY (environment_id, subscription_id) REFERENCES subscriptions(environment_id, id),
-  constraint usage_credits_environment_id_transferred_from_fkey FOREIGN KEY (environment_id, transferred_from) REFERENCES usage_credits(environment_id, id),
+  constraint usage_credits_environment_id_transferred_from_fkey FOREIGN KEY (environment_id, transferred_from) REFERENCES usage_credits(environment_id, id) DEFERRABLE,
   constraint usage_credits_interval CHECK (((interval_start_at IS NULL) OR (expires_at IS NULL) OR (interval_start_at <= expires_at))),
   constraint usage_credits_never_over_applied CHECK (((issued > (0)::numeric) AND (LEAST(applied, expired, taken_back) >= (0)::numeric) AND (((applied + expired) + taken_back) <= issued))),
   constraint usage_credits_paused_back CHECK (((LEAST(paused_back, withheld, taken_by_hand) >= (0)::numeric) AND (((paused_back + withheld) + taken_by_hand) <= taken_back))),
@@ -2553,6 +2573,7 @@ CREATE INDEX customers_by_external_id ON public.customers USING btree (environme
 CREATE INDEX customers_by_metadata ON public.customers USING gin (metadata jsonb_path_ops) WHERE (metadata IS NOT NULL);
 CREATE INDEX customers_by_pricing_model ON public.customers USING btree (environment_id, pricing_model_id);
 CREATE INDEX customers_erased_by_external_id ON public.customers USING btree (environment_id, erased_external_id_mac) WHERE (erased_at IS NOT NULL);
+CREATE INDEX customers_renamed ON public.customers USING btree (environment_id) WHERE ((erased_at IS NULL) AND ("right"(id, 2) <> slot_of_customer(environment_id, external_id)));
 CREATE INDEX customers_search ON public.customers USING gin (name gin_trgm_ops, email gin_trgm_ops, external_id gin_trgm_ops);
 CREATE INDEX discount_redemptions_by_customer ON public.discount_redemptions USING btree (environment_id, customer_id, discount_id);
 CREATE INDEX discount_redemptions_by_discount ON public.discount_redemptions USING btree (environment_id, discount_id);
@@ -2592,6 +2613,7 @@ CREATE INDEX invoices_owed ON public.invoices USING btree (environment_id, subsc
 CREATE INDEX invoices_parts ON public.invoices USING btree (environment_id, consolidated_into) WHERE (consolidated_into IS NOT NULL);
 CREATE INDEX ledger_accounts_open_rollups ON public.ledger_accounts USING btree (environment_id, open_series_id) WHERE (open_series_id IS NOT NULL);
 CREATE INDEX ledger_entries_by_sequence ON public.ledger_entries USING brin (sequence) WITH (pages_per_range='32');
+CREATE INDEX ledger_transactions_of_usage ON public.ledger_transactions USING btree (source_id, environment_id) WHERE (type = 'usage_event_processed'::text);
 CREATE INDEX memberships_by_user ON public.people_memberships USING btree (user_id);
 CREATE INDEX money_days_to_merge ON public.money_days USING btree (environment_id, kind, day) WHERE (NOT is_merged);
 CREATE INDEX mrr_amounts_by_customer ON public.mrr_amounts USING btree (environment_id, customer_id);
@@ -2741,6 +2763,7 @@ CREATE UNIQUE INDEX invoices_one_open_threshold ON public.invoices USING btree (
 CREATE UNIQUE INDEX invoices_one_per_period ON public.invoices USING btree (environment_id, billing_period_id, reason) WHERE ((reason <> ALL (ARRAY['adjustment'::text, 'usage_threshold'::text])) AND (status <> 'void'::text));
 CREATE UNIQUE INDEX invoices_one_per_purchase ON public.invoices USING btree (environment_id, purchase_id) WHERE (purchase_id IS NOT NULL);
 CREATE UNIQUE INDEX ledger_accounts_one_waiting ON public.ledger_accounts USING btree (customer_id, usage_meter_id, environment_id) WHERE (customer_id IS NOT NULL);
+CREATE UNIQUE INDEX ledger_transactions_once ON public.ledger_transactions USING btree (type, source_id, environment_id) WHERE (type <> 'usage_event_processed'::text);
 CREATE UNIQUE INDEX partitions_one_open ON public.usage_partitions USING btree (state) WHERE (state = 'open'::text);
 CREATE UNIQUE INDEX payment_methods_one_card_once ON public.payment_methods USING btree (environment_id, customer_id, processor, fingerprint) WHERE ((fingerprint IS NOT NULL) AND (detached_at IS NULL));
 CREATE UNIQUE INDEX payment_methods_one_default ON public.payment_methods USING btree (environment_id, customer_id) WHERE is_default;
@@ -2766,6 +2789,49 @@ CREATE UNIQUE INDEX subscription_items_one_manual ON public.subscription_items U
 CREATE UNIQUE INDEX subscriptions_one_trial_per_customer ON public.subscriptions USING btree (environment_id, customer_id) WHERE is_only_trial;
 CREATE UNIQUE INDEX tax_rates_one_active ON public.tax_rates USING btree (environment_id, country, COALESCE(state, ''::text)) WHERE active;
 
+CREATE OR REPLACE FUNCTION public.add_arriving_slots(codes text[])
+ RETURNS void
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+#variable_conflict use_column
+declare
+  part record;
+  columns text;
+  moved record;
+begin
+  perform lock_for_move();
+  if (select is_home from cell) then
+    perform end_slot_move(codes, null);
+  else
+    insert into slots_here (code) select code from one_row, unnest(codes) code
+    on conflict (code) do update set is_closing = false;
+  end if;
+  for part in select * from slots_arriving order by place loop
+    if part.table_name = 'jobs' then
+      perform enqueue_job(j ->> 'task', (j -> 'payload')::json, j ->> 'key', (j ->> 'runAt')::timestamptz, (j ->> 'attempts')::integer)
+         from unnest(part.packed) with ordinality as job (packed_job, n) cross join lateral (select packed_job::json as j) parsed order by n;
+      continue;
+    end if;
+    -- Orders of a cell go on: its own numbers, in the order of those before.
+    columns := (select string_agg(quote_ident(attname), ', ' order by attnum) from pg_attribute
+      where attrelid = part.table_name::regclass and attnum > 0 and not attisdropped and attgenerated = ''
+        and (part.table_name, attname) not in (('ledger_entries', 'sequence'), ('webhook_deliveries', 'sequence')));
+    execute format('insert into %1$I (%2$s) overriding system value select %2$s from unnest($1::%1$I[]) %3$s', part.table_name, columns,
+      -- Another slot may have brought them along, and a key belongs to one request.
+      case when part.table_name in ('ledger_transactions', 'idempotency_keys', 'test_processor_operations') then 'on conflict do nothing' else '' end)
+      using part.packed;
+  end loop;
+  delete from slots_arriving;
+  for moved in select environment_id, array_agg(id) as ids from customers where right(id, 2) = any(codes) group by environment_id loop
+    perform move_sums(moved.environment_id, moved.ids, 1);
+  end loop;
+  perform announce_deliveries(environment_id, webhook_id)
+     from (select distinct environment_id, webhook_id from webhook_deliveries
+            where status = 'pending' and right(id, 2) = any(codes)) due;
+  set constraints all immediate;
+end $function$;
 CREATE OR REPLACE FUNCTION public.add_credit_subjects()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -2788,6 +2854,9 @@ declare
   addressed integer;
   endpoint record;
 begin
+  if is_moving() then
+    return null;
+  end if;
   insert into webhook_deliveries (environment_id, id, pricing_model_id, webhook_id, event_id, event_type, object_id, status,
          next_attempt_at, created_at, updated_at)
   select matched.environment_id, 'webhook_delivery_' || substr(matched.id, 7, 19) || substr(matched.webhook_id, 9) || right(matched.id, 2),
@@ -2999,6 +3068,9 @@ begin
       request_name text := nullif(current_setting('tollkeeper.request_id', true), '');
       entries audit_log[];
     begin
+      if is_moving() then
+        return null;
+      end if;
       if tg_op = 'INSERT' then
         entries := array(%s null, (%s)::json)::audit_log from added row);
       elsif tg_op = 'DELETE' then
@@ -3136,6 +3208,20 @@ AS $function$
     from ledger_accounts a
    where a.environment_id = p_environment and a.subscription_id = p_subscription
 $function$;
+CREATE OR REPLACE FUNCTION public.begin_slot_move(codes text[], from_cell text, to_cell text)
+ RETURNS void
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+begin
+  perform pg_advisory_xact_lock(hashtextextended(current_schema() || ' slots', 0));
+  if exists (select from unnest(codes) code left join slots s using (code) where s.cell is distinct from from_cell) then
+    raise object_not_in_prerequisite_state using message = 'another cell has a slot that is to be moved';
+  end if;
+  insert into slots_moving (code, source, target) select code, from_cell, to_cell from unnest(codes) code;
+  update cell set slots_version = slots_version + 1;
+end $function$;
 CREATE OR REPLACE FUNCTION public.begin_usage_partition_load(n integer)
  RETURNS void
  LANGUAGE plpgsql
@@ -3620,6 +3706,8 @@ AS $function$
 declare
   idle ledger_accounts[];
 begin
+  -- A move of slots waits for it (0027).
+  perform pg_advisory_xact_lock_shared(7010, hashtext(current_schema()));
   with found as materialized (
     select a.*
       from environments e
@@ -3641,6 +3729,11 @@ begin
     from one_row, unnest(idle) group by 1, 2, 3, 4;
   return coalesce(cardinality(idle), 0);
 end $function$;
+CREATE OR REPLACE FUNCTION public.condition_of_rule(table_name text, link text)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE
+RETURN (CASE table_name WHEN 'test_processor_operations'::text THEN ''::text ELSE 't.environment_id = $1 and '::text END || format('t.%I = any($2%s)'::text, link, CASE link WHEN 'series_id'::text THEN '::bigint[]'::text ELSE ''::text END));
 CREATE OR REPLACE FUNCTION public.conditions_tie(one jsonb, other jsonb)
  RETURNS boolean
  LANGUAGE sql
@@ -3958,6 +4051,18 @@ begin
   delete from people_provider_subjects where provider_id = old.id;
   return new;
 end $function$;
+CREATE OR REPLACE FUNCTION public.end_slot_move(codes text[], holder text)
+ RETURNS void
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+begin
+  delete from slots_moving where code = any(codes);
+  delete from slots where code = any(codes) and cell is distinct from holder;
+  insert into slots (code, cell) select code, holder from unnest(codes) code where holder is not null on conflict do nothing;
+  update cell set slots_version = slots_version + 1;
+end $function$;
 CREATE OR REPLACE FUNCTION public.ended_credits(account ledger_accounts, p_now bigint)
  RETURNS numeric
  LANGUAGE plpgsql
@@ -4001,6 +4106,8 @@ AS $function$
 declare
   found_scope environment_scope;
 begin
+  -- A move of slots takes rows from under nobody who works (0027).
+  perform pg_advisory_xact_lock_shared(7010, hashtext(current_schema()));
   select e.id, e.organization_id, e.livemode, e.currency, shared_settings(row(e.*)::environments), e.clock_now, null, null, null, null
     into found_scope
     from environments e where e.id = wanted;
@@ -4009,6 +4116,20 @@ begin
           set_config('tollkeeper.api_key_id', '', true),
           set_config('tollkeeper.user_id', '', true);
   return found_scope;
+end $function$;
+CREATE OR REPLACE FUNCTION public.enter_slots(codes text[])
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+declare
+  missing text;
+begin
+  perform pg_advisory_xact_lock_shared(7011, hashtext(current_schema()));
+  select string_agg(code, ',') into missing from unnest(codes) code where not holds_slot(code);
+  if missing is not null then
+    raise exception using errcode = 'TK177', message = 'a slot is not open in this cell', detail = missing;
+  end if;
 end $function$;
 CREATE OR REPLACE FUNCTION public.environments_with_work_due(real_now bigint, incomplete_lifetime bigint)
  RETURNS SETOF bigint
@@ -4199,6 +4320,9 @@ CREATE OR REPLACE FUNCTION public.find_spend_limits()
  SET search_path TO 'public', 'pg_temp'
 AS $function$
 begin
+  if is_moving() then
+    return new;
+  end if;
   new.has_spend_limits := exists (
     select from spend_limits l
      where l.environment_id = new.environment_id and l.customer_id = new.customer_id and l.subscription_id is null);
@@ -4427,6 +4551,7 @@ begin
     select free.code, receiver
       from (select slot_code(n) as code from generate_series(1, 3843) n
              except select code from slots
+             except select code from slots_moving
              except select right(id, 2) from customers
              except select slot_of_customer(environment_id, external_id) from customers
              except select right(id, 2) from checkout_sessions where customer_id is null) free
@@ -4436,6 +4561,12 @@ begin
   if given > 0 then update cell set slots_version = slots_version + 1; end if;
   return wanted - (select count(*) from slots where cell = receiver);
 end $function$;
+CREATE OR REPLACE FUNCTION public.has_customers()
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE
+ SET search_path TO 'public', 'pg_temp'
+RETURN (EXISTS (SELECT FROM customers));
 CREATE OR REPLACE FUNCTION public.has_job(task text, mentioned text)
  RETURNS boolean
  LANGUAGE plpgsql
@@ -4458,13 +4589,13 @@ CREATE OR REPLACE FUNCTION public.has_own_rights(table_name name)
  RETURNS boolean
  LANGUAGE sql
  IMMUTABLE
-RETURN (table_name ~ '^(one_row$|people_|check_|usage_events_[0-9]+$|usage_partitions$|test_processor_|cells?$|slots(_here)?$)'::text);
+RETURN (table_name ~ '^(one_row$|people_|check_|usage_events_[0-9]+$|usage_partitions$|test_processor_|cells?$|slots(_[a-z]+)?$)'::text);
 CREATE OR REPLACE FUNCTION public.holds_slot(wanted text)
  RETURNS boolean
  LANGUAGE sql
  STABLE
  SET search_path TO 'public', 'pg_temp'
-RETURN CASE WHEN (SELECT cell.is_home FROM cell) THEN (NOT (EXISTS (SELECT FROM slots WHERE (slots.code = holds_slot.wanted)))) ELSE (EXISTS (SELECT FROM slots_here WHERE (slots_here.code = holds_slot.wanted))) END;
+RETURN CASE WHEN (SELECT cell.is_home FROM cell) THEN ((NOT (EXISTS (SELECT FROM slots WHERE (slots.code = holds_slot.wanted)))) AND (NOT (EXISTS (SELECT FROM slots_moving WHERE (slots_moving.code = holds_slot.wanted))))) ELSE (EXISTS (SELECT FROM slots_here WHERE ((slots_here.code = holds_slot.wanted) AND (NOT slots_here.is_closing)))) END;
 CREATE OR REPLACE FUNCTION public.id_time(at bigint)
  RETURNS text
  LANGUAGE sql
@@ -4546,6 +4677,11 @@ AS $function$
     from (select 1 as sign, a.* from unnest(present) a union all select -1, r.* from unnest(former) r) i where status not in ('draft', 'void') and consolidated_into is null) part group by environment_id, pricing_model_id, kind, day, currency, reason having (sum(sign * count), sum(sign * amount), sum(sign * tax)) <> (0, 0, 0);
       return null;
     end $function$;
+CREATE OR REPLACE FUNCTION public.is_moving()
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE
+RETURN (((current_setting('tollkeeper.moving'::text, true) = 'on'::text) AND (current_setting('role'::text) <> 'tollkeeper_service'::text)) IS TRUE);
 CREATE OR REPLACE FUNCTION public.keep_an_owner()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -4568,7 +4704,7 @@ begin
   if new.erased_at is not null then return new; end if;
   perform pg_advisory_xact_lock_shared(hashtextextended(current_schema() || ' slots', 0));
   -- The usual installation has no other cell with slots.
-  if (select is_home from cell) and not exists (select from slots) then return new; end if;
+  if (select is_home from cell) and not exists (select from slots) and not exists (select from slots_moving) then return new; end if;
   if not holds_slot(right(new.id, 2)) and not (select is_home from cell) then
     raise exception using errcode = 'TK177', message = 'the slot is not open in this cell';
   end if;
@@ -4754,6 +4890,35 @@ begin
     raise program_limit_exceeded using table = 'members', detail = '500', message = 'an organization has too many members';
   end if;
   return null;
+end $function$;
+CREATE OR REPLACE FUNCTION public.linked_slots(codes text[])
+ RETURNS SETOF text
+ LANGUAGE sql
+ STABLE
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+  with renamed as materialized (
+    select right(id, 2) as of_id, slot_of_customer(environment_id, external_id) as of_name from customers
+     where erased_at is null and right(id, 2) <> slot_of_customer(environment_id, external_id)
+  )
+  select of_name from renamed where of_id = any(codes) union select of_id from renamed where of_name = any(codes)
+  except select unnest(codes)
+$function$;
+CREATE OR REPLACE FUNCTION public.lock_for_move()
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+begin
+  perform pg_advisory_xact_lock(7004, hashtext(current_schema()));
+  perform pg_advisory_xact_lock(7010, hashtext(current_schema()));
+  perform set_config('tollkeeper.moving', 'on', true);
+  set constraints all deferred;
+  -- Sums of rows that leave or arrive behind the mark would be wrong.
+  update check_marks set entry_sequence = null, booking = null;
+  if exists (select from usage_partitions where number > 0 and state <> 'ready') then
+    raise exception using errcode = 'TK178', message = 'the usage events of a cell are in several partitions';
+  end if;
 end $function$;
 CREATE OR REPLACE FUNCTION public.lock_prices_of_adjustment()
  RETURNS trigger
@@ -4949,6 +5114,127 @@ begin
    group by 1, 2, 4, 5, 6, 7, 8;
   return null;
 end $function$;
+CREATE OR REPLACE FUNCTION public.move_sums(of_environment bigint, moved text[], sign integer)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+begin
+  insert into usage_hours (environment_id, pricing_model_id, usage_meter_id, hour, units, events)
+  select of_environment, s.pricing_model_id, s.usage_meter_id, r.hour, sign * sum(r.units), sign * sum(r.events)
+    from usage_series s join usage_rollups r on r.environment_id = s.environment_id and r.series_id = s.id
+   where s.environment_id = of_environment and s.customer_id = any(moved) group by 2, 3, 4;
+  if not exists (select from mrr_movements where environment_id = of_environment and customer_id = any(moved)) then return; end if;
+  perform pg_advisory_xact_lock_shared(7006, hashtext(current_schema()) # of_environment::integer);
+  insert into mrr_balances as b (environment_id, until_at, pricing_model_id, currency, price_id, type, amount, customers)
+  select of_environment, taken.until_at, m.pricing_model_id, m.currency, m.price_id, m.type, sign * sum(m.amount), sign * sum(m.customers)
+    from (select distinct until_at from mrr_balances where environment_id = of_environment) taken
+    join mrr_movements m on m.environment_id = of_environment and m.customer_id = any(moved) and m.occurred_at < taken.until_at
+   group by 2, 3, 4, 5, 6 order by 2, 3, 4, 5, 6
+  on conflict (environment_id, until_at, pricing_model_id, currency, price_id, type)
+  do update set amount = b.amount + excluded.amount, customers = b.customers + excluded.customers;
+  -- As note_mrr() adds them, movement by movement.
+  with movement as (
+    select m.customer_id, m.position, c.pricing_model_id, min(m.currency) as currency, min(m.occurred_at) as occurred_at,
+           min(m.cohort_at) as cohort_at, sum(m.amount) as amount, min(m.customer_amount) as after, sum(m.customers) as customers
+      from mrr_movements m join mrr_customers c on c.environment_id = m.environment_id and c.customer_id = m.customer_id
+     where m.environment_id = of_environment and m.customer_id = any(moved) group by 1, 2, 3
+  ), started as (
+    select m.*, u.interval_unit, interval_start(u.interval_unit, m.occurred_at) as start_at
+      from movement m cross join unnest(array['day', 'week', 'month', 'quarter', 'year']) u (interval_unit)
+  ), opened as (
+    select s.*, first_value(s.after - s.amount) over (partition by s.customer_id, s.interval_unit, s.start_at order by s.position) as opening
+      from started s
+  ), part as (
+    select pricing_model_id, currency, interval_unit, null::bigint as cohort_at, interval_start('day', occurred_at) as at, amount,
+           least(after - opening, 0) - least(after - amount - opening, 0) as lost, 0 as customers, 0 as made
+      from opened where opening > 0 and amount <> 0
+     union all
+    select pricing_model_id, currency, interval_unit, interval_start(interval_unit, cohort_at), start_at, amount, 0, customers,
+           (position = 1)::integer
+      from opened where interval_unit in ('week', 'month')
+  )
+  insert into mrr_retention (environment_id, pricing_model_id, currency, interval_unit, cohort_at, at, amount, lost, customers, made)
+  select of_environment, pricing_model_id, currency, interval_unit, cohort_at, at, sign * sum(amount), sign * sum(lost),
+         sign * sum(customers), sign * sum(made)
+    from part group by 2, 3, 4, 5, 6;
+end $function$;
+CREATE OR REPLACE FUNCTION public.moved_tables()
+ RETURNS TABLE(name text, place integer, parent text, link text)
+ LANGUAGE sql
+ IMMUTABLE
+AS $function$
+  select name, row_number() over ()::integer, parent, link
+    from (values
+      ('customers', null, null),
+      ('payment_methods', 'customers', 'customer_id'),
+      ('payment_method_attachments', 'customers', 'customer_id'),
+      ('processor_customers', 'customers', 'customer_id'),
+      ('customer_balances', 'customers', 'customer_id'),
+      ('subscriptions', 'customers', 'customer_id'),
+      ('subscription_items', 'subscriptions', 'subscription_id'),
+      ('subscription_item_features', 'subscriptions', 'subscription_id'),
+      ('subscription_item_versions', 'subscriptions', 'subscription_id'),
+      ('subscription_price_overrides', 'subscriptions', 'subscription_id'),
+      ('billing_periods', 'subscriptions', 'subscription_id'),
+      ('resource_claims', 'subscriptions', 'subscription_id'),
+      ('usage_threshold_checks', 'subscriptions', 'subscription_id'),
+      ('spend_limits', 'customers', 'customer_id'),
+      ('spend_counters', 'spend_limits', 'spend_limit_id'),
+      ('auto_top_ups', 'customers', 'customer_id'),
+      ('auto_top_up_checks', 'customers', 'customer_id'),
+      ('ledger_accounts', 'subscriptions', 'subscription_id'),
+      ('ledger_accounts', 'customers', 'customer_id'),
+      ('usage_credits', 'ledger_accounts', 'ledger_account_id'),
+      ('usage_series', 'customers', 'customer_id'),
+      ('usage_rollups', 'usage_series', 'series_id'),
+      ('usage_events', 'usage_series', 'series_id'),
+      ('usage_event_distinct_properties', 'usage_events', 'usage_event_id'),
+      ('usage_months', 'customers', 'customer_id'),
+      ('usage_holds', 'ledger_accounts', 'ledger_account_id'),
+      ('usage_charges', 'ledger_accounts', 'ledger_account_id'),
+      ('usage_levels', 'ledger_accounts', 'ledger_account_id'),
+      ('usage_measures', 'ledger_accounts', 'ledger_account_id'),
+      ('usage_overages', 'ledger_accounts', 'ledger_account_id'),
+      ('pool_draws', 'ledger_accounts', 'ledger_account_id'),
+      -- A batch of usage has one for several customers, so each cell of theirs has it.
+      ('ledger_transactions', null, null),
+      ('ledger_entries', 'ledger_accounts', 'ledger_account_id'),
+      ('number_series', null, null),
+      ('purchases', 'customers', 'customer_id'),
+      ('purchase_add_ons', 'purchases', 'purchase_id'),
+      ('auto_top_up_purchases', 'customers', 'customer_id'),
+      ('invoices', 'customers', 'customer_id'),
+      ('invoice_line_items', 'invoices', 'invoice_id'),
+      ('invoice_items', 'customers', 'customer_id'),
+      ('discount_redemptions', 'customers', 'customer_id'),
+      ('invoice_discounts', 'invoices', 'invoice_id'),
+      ('subscription_adjustments', 'subscriptions', 'subscription_id'),
+      ('payments', 'customers', 'customer_id'),
+      ('credit_notes', 'customers', 'customer_id'),
+      ('credit_note_lines', 'credit_notes', 'credit_note_id'),
+      ('refunds', 'payments', 'payment_id'),
+      ('test_processor_operations', 'payments', 'idempotency_key'),
+      ('test_processor_operations', 'refunds', 'idempotency_key'),
+      ('customer_balance_entries', 'customers', 'customer_id'),
+      ('checkout_sessions', 'customers', 'customer_id'),
+      ('checkout_session_add_ons', 'checkout_sessions', 'checkout_session_id'),
+      ('mrr_customers', 'customers', 'customer_id'),
+      ('mrr_amounts', 'customers', 'customer_id'),
+      ('mrr_movements', 'customers', 'customer_id'),
+      ('events', 'customers', 'object_id'),
+      ('events', 'subscriptions', 'object_id'),
+      ('events', 'payment_methods', 'object_id'),
+      ('events', 'purchases', 'object_id'),
+      ('events', 'invoices', 'object_id'),
+      ('events', 'payments', 'object_id'),
+      ('events', 'credit_notes', 'object_id'),
+      ('events', 'checkout_sessions', 'object_id'),
+      ('webhook_deliveries', 'events', 'event_id'),
+      ('webhook_attempts', 'webhook_deliveries', 'delivery_id'),
+      ('emails', 'customers', 'customer_id'),
+      ('idempotency_keys', null, null)) rule (name, parent, link)
+$function$;
 CREATE OR REPLACE FUNCTION public.mrr_before(of_environment bigint, of_customer text, at bigint)
  RETURNS numeric
  LANGUAGE sql
@@ -5174,6 +5460,9 @@ declare
   of_subscription text;
   due bigint;
 begin
+  if is_moving() then
+    return null;
+  end if;
   if table_of_trigger(tg_table_name) = 'subscriptions' then
     of_subscription := new.id;
     due := case when new.status = 'canceled' and old.status <> 'canceled' then new.canceled_at
@@ -5235,6 +5524,18 @@ AS $function$
 begin
   new.wanted_since := (extract(epoch from clock_timestamp()) * 1000)::bigint;
   return new;
+end $function$;
+CREATE OR REPLACE FUNCTION public.number_cell(given integer)
+ RETURNS void
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+declare
+  first_series bigint := given::bigint << 40;
+begin
+  update cell set number = given where not is_home;
+  perform setval('usage_series_id_seq', first_series) from usage_series_id_seq where last_value < first_series;
 end $function$;
 CREATE OR REPLACE FUNCTION public.numbering_of_cell(numbering jsonb)
  RETURNS jsonb
@@ -5458,7 +5759,7 @@ declare
   queued events[];
   caused events;
 begin
-  if cardinality(published) = 0 then
+  if cardinality(published) = 0 or is_moving() then
     return null;
   end if;
   queued := array(
@@ -5477,6 +5778,17 @@ begin
                         'email:email_' || substr(caused.id, 7), null, 25);
   end loop;
   return null;
+end $function$;
+CREATE OR REPLACE FUNCTION public.reach_usage_booking(reached bigint)
+ RETURNS void
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+begin
+  if (select last_value from usage_bookings) >= reached then return; end if;
+  perform pg_advisory_xact_lock(7007, hashtext(current_schema()));
+  perform setval('usage_bookings', greatest(last_value, reached)) from usage_bookings;
 end $function$;
 CREATE OR REPLACE FUNCTION public.read_catalog(wanted text)
  RETURNS jsonb
@@ -5818,7 +6130,7 @@ CREATE OR REPLACE FUNCTION public.request_copies()
  SET search_path TO 'public', 'pg_temp'
 AS $function$
 begin
-  if exists (select from slots) then
+  if exists (select from slots) or exists (select from slots_moving) then
     perform enqueue_job('copy_catalog', json_build_object('environmentId', current_environment()),
       'copy_catalog ' || coalesce(current_environment()::text, ''), now(), 25);
   end if;
@@ -5979,6 +6291,9 @@ CREATE OR REPLACE FUNCTION public.set_top_up_line()
  SET search_path TO 'public', 'pg_temp'
 AS $function$
 begin
+  if is_moving() then
+    return new;
+  end if;
   select t.below into new.top_up_below
     from auto_top_ups t
    where t.environment_id = new.environment_id and t.usage_meter_id = new.usage_meter_id and t.stopped_at is null
@@ -6123,6 +6438,8 @@ declare
   added numeric[];
   added_events bigint[];
 begin
+  -- A move of slots waits for it (0027).
+  perform pg_advisory_xact_lock_shared(7010, hashtext(current_schema()));
   with grown as materialized (
     select environment_id, series_id, hour, units - summed_units as units, events - summed_events as events
       from usage_rollups where not is_summed limit at_most for no key update skip locked
@@ -6166,6 +6483,21 @@ CREATE OR REPLACE FUNCTION public.table_of_trigger(tg_table_name name)
  LANGUAGE sql
  IMMUTABLE
 RETURN regexp_replace((tg_table_name)::text, '_[0-9]{6,}$'::text, ''::text);
+CREATE OR REPLACE FUNCTION public.tables_that_stay()
+ RETURNS TABLE(name text, reason text)
+ LANGUAGE sql
+ IMMUTABLE
+AS $function$
+  values ('audit_log', 'a cell logs what happened in it'),
+         ('attempt_counts', 'they count failures of some minutes'),
+         ('processor_events', 'a second processing of an event changes nothing'),
+         ('credit_subjects', 'they follow the catalog'),
+         ('money_days', 'triggers take the rows out of the sums, and add them'),
+         ('usage_hours', 'move_sums() does so'), ('mrr_retention', 'move_sums() does so'), ('mrr_balances', 'move_sums() does so'),
+         ('usage_archive_sums', 'customers with archived usage stay'),
+         ('check_account_sums', 'the next check reads everything'), ('check_credit_sums', 'the next check reads everything'),
+         ('check_price_sums', 'the next check reads everything'), ('check_series_sums', 'the next check reads everything')
+$function$;
 CREATE OR REPLACE FUNCTION public.take_attempt(p_kind text, p_scopes text[], p_subjects text[], p_limits integer[], p_day bigint, p_now bigint)
  RETURNS TABLE(scope text, is_refused boolean, until bigint, is_last boolean)
  LANGUAGE plpgsql
@@ -6217,6 +6549,8 @@ declare
   over record;
   taken integer := 0;
 begin
+  -- A move of slots waits for it (0027).
+  perform pg_advisory_xact_lock_shared(7010, hashtext(current_schema()));
   select e.id into due
     from environments e
    where month_after((select m.occurred_at from mrr_movements m
@@ -6250,6 +6584,95 @@ begin
   end loop;
   return taken;
 end $function$;
+CREATE OR REPLACE FUNCTION public.take_slots(codes text[])
+ RETURNS TABLE(place integer, table_name text, packed text[])
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+#variable_conflict use_column
+declare
+  of_environment bigint;
+  rule record;
+  -- The moved rows of each table that others refer to.
+  ids jsonb;
+  parents text[];
+  found_rows text[];
+begin
+  perform lock_for_move();
+  delete from slots_here where code = any(codes);
+  for of_environment in
+    select environment_id from customers where right(id, 2) = any(codes)
+     union select environment_id from idempotency_keys where slot = any(codes) order by 1
+  loop
+    ids := jsonb_build_object('customers',
+      to_jsonb(array(select id from customers where environment_id = of_environment and right(id, 2) = any(codes))));
+    if exists (select from usage_archive_sums a join usage_series s on s.environment_id = a.environment_id and s.id = a.series_id
+                where s.environment_id = of_environment and s.customer_id = any(array(select jsonb_array_elements_text(ids -> 'customers')))) then
+      raise exception using errcode = 'TK178', message = 'usage events of a customer are in an archive';
+    end if;
+    perform move_sums(of_environment, array(select jsonb_array_elements_text(ids -> 'customers')), -1);
+    for rule in select * from moved_tables() t where t.parent is not null and t.name in (select m.parent from moved_tables() m) order by t.place loop
+      -- Only they are many, and few environments count distinct properties.
+      continue when rule.name = 'usage_events'
+        and not exists (select from usage_event_distinct_properties where environment_id = of_environment);
+      parents := array(select jsonb_array_elements_text(ids -> rule.parent));
+      execute format('select array_agg(t.id::text) from %I t where %s', rule.name, condition_of_rule(rule.name, rule.link))
+        into found_rows using of_environment, parents;
+      ids := jsonb_set(ids, array[rule.name], coalesce(ids -> rule.name, '[]') || to_jsonb(coalesce(found_rows, '{}')));
+    end loop;
+    ids := ids || jsonb_build_object('ledger_transactions', to_jsonb(array(
+      select distinct ledger_transaction_id from ledger_entries
+       where environment_id = of_environment and ledger_account_id = any(array(select jsonb_array_elements_text(ids -> 'ledger_accounts'))))));
+    ids := ids || jsonb_build_object('number_series', to_jsonb(array(
+      select distinct stem
+        from (select c.invoice_number_base as base, substring(d.number from '^(.*-)[0-9]+$') as stem
+                from (select customer_id, invoice_number as number from invoices where environment_id = of_environment
+                         and customer_id = any(array(select jsonb_array_elements_text(ids -> 'customers')))
+                       union all
+                      select customer_id, credit_note_number from credit_notes where environment_id = of_environment
+                         and customer_id = any(array(select jsonb_array_elements_text(ids -> 'customers')))) d
+                join customers c on c.environment_id = of_environment and c.id = d.customer_id) numbered
+       where strpos(stem, base) > 0)));
+    for rule in select * from moved_tables() order by place desc loop
+      parents := array(select jsonb_array_elements_text(ids -> coalesce(rule.parent, rule.name)));
+      execute format(case rule.name
+          when 'ledger_transactions' then 'select array_agg(t::text) from %I t where t.environment_id = $1 and t.id = any($2)'
+          else 'with gone as (delete from %I t where %s returning t.*) select array_agg(gone::text%s) from gone' end,
+          rule.name,
+          case rule.name when 'customers' then 't.environment_id = $1 and t.id = any($2)'
+            when 'number_series' then 't.environment_id = $1 and t.stem = any($2)'
+            when 'idempotency_keys' then 't.environment_id = $1 and t.slot = any($3)'
+            when 'ledger_transactions' then ''
+            else condition_of_rule(rule.name, rule.link) end,
+          case when rule.name in ('ledger_entries', 'webhook_deliveries') then ' order by gone.sequence' else '' end)
+        into found_rows using of_environment, parents, codes;
+      place := rule.place;
+      table_name := rule.name;
+      for n in 0 .. coalesce(cardinality(found_rows) - 1, -1) / 1000 loop
+        packed := found_rows[n * 1000 + 1 : (n + 1) * 1000];
+        if cardinality(packed) > 0 then return next; end if;
+      end loop;
+    end loop;
+  end loop;
+  -- Jobs about their records. One that runs now finds nothing any more.
+  with gone as (
+    delete from graphile_worker._private_jobs j using graphile_worker._private_tasks t
+     where t.id = j.task_id and exists (
+       select from jsonb_path_query(j.payload::jsonb, 'strict $.**') v
+        where jsonb_typeof(v) = 'string' and v #>> '{}' ~ '^[a-z_]+_[0-9A-Za-z]{21}$' and right(v #>> '{}', 2) = any(codes))
+    returning j.id, t.identifier, j.payload, j.key, j.run_at, j.max_attempts
+  )
+  select array_agg(json_build_object('task', identifier, 'payload', payload, 'key', key, 'runAt', run_at, 'attempts', max_attempts)::text
+           order by id) into found_rows from gone;
+  if found_rows is not null then
+    place := 1000;
+    table_name := 'jobs';
+    packed := found_rows;
+    return next;
+  end if;
+  set constraints all immediate;
+end $function$;
 CREATE OR REPLACE FUNCTION public.tell_spend_limits()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -6259,6 +6682,9 @@ declare
   environments bigint[];
   customers text[];
 begin
+  if is_moving() then
+    return null;
+  end if;
   select array_agg(d.environment_id), array_agg(d.customer_id) into environments, customers
     from (select distinct environment_id, customer_id from changed) d;
   update subscriptions s set has_spend_limits = limited.has
@@ -6348,6 +6774,16 @@ BEGIN ATOMIC
  UPDATE api_keys SET last_used_at = GREATEST(api_keys.last_used_at, touch_api_keys.at)
    WHERE (api_keys.hash = ANY (touch_api_keys.hashes));
 END;
+CREATE OR REPLACE FUNCTION public.transactions_in_slots()
+ RETURNS SETOF text
+ LANGUAGE sql
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+  select virtualtransaction from pg_locks
+   where locktype = 'advisory' and database = (select oid from pg_database where datname = current_database()) and granted
+     and classid = 7011 and objid = (hashtext(current_schema())::bigint & 4294967295)::oid and objsubid = 2
+     and pid <> pg_backend_pid()
+$function$;
 CREATE OR REPLACE FUNCTION public.unaudited_tables()
  RETURNS text[]
  LANGUAGE sql

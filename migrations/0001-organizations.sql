@@ -116,6 +116,8 @@ create table idempotency_keys (
   -- Steps outside of the database that the answer still waits for. A repeat runs them and answers what came of them.
   effects json,
   created_at bigint not null,
+  -- The first of the slots that the request names: the answer moves with it.
+  slot text collate "C",
   primary key (environment_id, key),
   constraint idempotency_keys_length check (char_length(key) between 1 and 255)
 );
@@ -147,6 +149,10 @@ create function current_environment() returns bigint language sql stable
 
 create function current_pricing_model() returns text language sql stable
   return nullif(current_setting('tollkeeper.pricing_model_id', true), '');
+
+-- Whether this transaction moves rows of slots between cells (0027). Nobody who makes requests can say so.
+create function is_moving() returns boolean language sql stable
+  return (current_setting('tollkeeper.moving', true) = 'on' and current_setting('role') <> 'tollkeeper_service') is true;
 
 create type environment_scope as (
   environment_id bigint,
@@ -203,6 +209,8 @@ create function enter_environment(wanted bigint) returns environment_scope
 declare
   found_scope environment_scope;
 begin
+  -- A move of slots takes rows from under nobody who works (0027).
+  perform pg_advisory_xact_lock_shared(7010, hashtext(current_schema()));
   select e.id, e.organization_id, e.livemode, e.currency, shared_settings(row(e.*)::environments), e.clock_now, null, null, null, null
     into found_scope
     from environments e where e.id = wanted;
@@ -267,7 +275,7 @@ create function touch_api_keys(hashes bytea[], at bigint) returns void
 
 -- Tables whose rights their own migration gives, because they hold no rows of one environment, or rows that a request never touches.
 create function has_own_rights(table_name name) returns boolean language sql immutable
-  return table_name ~ '^(one_row$|people_|check_|usage_events_[0-9]+$|usage_partitions$|test_processor_|cells?$|slots(_here)?$)';
+  return table_name ~ '^(one_row$|people_|check_|usage_events_[0-9]+$|usage_partitions$|test_processor_|cells?$|slots(_[a-z]+)?$)';
 
 grant select on one_row to tollkeeper_service;
 

@@ -106,12 +106,14 @@ create table ledger_transactions (
   occurred_at bigint not null,
   created_at bigint not null,
   primary key (environment_id, id),
-  -- The same business fact is booked once, however often it is told.
-  constraint ledger_transactions_once unique (type, source_id, environment_id),
   constraint ledger_transactions_type check (type in ('usage_event_processed', 'credit_grant_recognized', 'billing_period_transition',
     'credit_grant_expired', 'credit_taken_back', 'credit_taken_back_by_hand', 'credit_transferred', 'settle_invoice_usage_costs',
     'settlement_undone', 'admin_credit_adjusted'))
 );
+-- The same business fact is booked once, however often it is told. Numbers of units of usage are those of a cell, and a customer
+-- takes them along into another one.
+create unique index ledger_transactions_once on ledger_transactions (type, source_id, environment_id) where type <> 'usage_event_processed';
+create index ledger_transactions_of_usage on ledger_transactions (source_id, environment_id) where type = 'usage_event_processed';
 
 create table usage_credits (
   environment_id bigint not null,
@@ -156,7 +158,7 @@ create table usage_credits (
   foreign key (environment_id, feature_id) references features,
   foreign key (environment_id, billing_period_id) references billing_periods,
   foreign key (environment_id, subscription_id) references subscriptions,
-  foreign key (environment_id, transferred_from) references usage_credits,
+  foreign key (environment_id, transferred_from) references usage_credits deferrable,
   constraint usage_credits_once unique (source, source_id, environment_id),
   constraint usage_credits_never_over_applied check (issued > 0 and least(applied, expired, taken_back) >= 0
     and applied + expired + taken_back <= issued),
@@ -173,7 +175,7 @@ create function belongs_to_customer(source text, transferred_from text, feature_
   return source = 'purchase' or transferred_from is not null
     or source = 'manual_adjustment' and (feature_id is null or starts_with(source_id, feature_id || ':'));
 
-alter table ledger_accounts add foreign key (environment_id, pending_credit_id) references usage_credits;
+alter table ledger_accounts add foreign key (environment_id, pending_credit_id) references usage_credits deferrable;
 create index usage_credits_open on usage_credits (ledger_account_id, priority, expires_at, id) where not spent;
 create index usage_credits_by_origin on usage_credits (environment_id, transferred_from) where transferred_from is not null;
 create index usage_credits_by_creation on usage_credits (environment_id, created_at);
@@ -464,7 +466,7 @@ create table usage_series (
   foreign key (environment_id, ledger_account_id) references ledger_accounts,
   constraint usage_series_once unique nulls not distinct (subscription_id, billing_period_id, price_id, environment_id)
 );
-alter table ledger_accounts add foreign key (environment_id, open_series_id) references usage_series;
+alter table ledger_accounts add foreign key (environment_id, open_series_id) references usage_series deferrable;
 -- For row-level security on what names a series: whether the one who asks sees it. A function, because the planner takes
 -- a condition with a subquery for so expensive that it avoids to read many rows.
 create function sees_series(wanted_environment bigint, wanted_series bigint) returns boolean
@@ -669,6 +671,9 @@ create table spend_counters (
 -- Usage of a subscription without limits looks for none: the subscription says whether its customer has any.
 create function find_spend_limits() returns trigger language plpgsql set search_path from current as $$
 begin
+  if is_moving() then
+    return new;
+  end if;
   new.has_spend_limits := exists (
     select from spend_limits l
      where l.environment_id = new.environment_id and l.customer_id = new.customer_id and l.subscription_id is null);
@@ -681,6 +686,9 @@ declare
   environments bigint[];
   customers text[];
 begin
+  if is_moving() then
+    return null;
+  end if;
   select array_agg(d.environment_id), array_agg(d.customer_id) into environments, customers
     from (select distinct environment_id, customer_id from changed) d;
   update subscriptions s set has_spend_limits = limited.has

@@ -59,7 +59,7 @@ create table invoices (
   foreign key (environment_id, customer_id) references customers,
   foreign key (environment_id, subscription_id) references subscriptions,
   foreign key (environment_id, billing_period_id) references billing_periods,
-  foreign key (environment_id, consolidated_into) references invoices,
+  foreign key (environment_id, consolidated_into) references invoices deferrable,
   constraint invoices_number_unique unique (environment_id, invoice_number),
   constraint invoices_type check (type in ('subscription', 'purchase', 'standalone')),
   constraint invoices_status check (status in ('draft', 'open', 'paid', 'uncollectible', 'void', 'refunded', 'partially_refunded',

@@ -104,6 +104,9 @@ declare
   addressed integer;
   endpoint record;
 begin
+  if is_moving() then
+    return null;
+  end if;
   insert into webhook_deliveries (environment_id, id, pricing_model_id, webhook_id, event_id, event_type, object_id, status,
          next_attempt_at, created_at, updated_at)
   select matched.environment_id, 'webhook_delivery_' || substr(matched.id, 7, 19) || substr(matched.webhook_id, 9) || right(matched.id, 2),
@@ -199,7 +202,7 @@ create table emails (
   primary key (environment_id, id),
   foreign key (environment_id, customer_id) references customers,
   foreign key (environment_id, event_id) references events,
-  foreign key (environment_id, resent_from) references emails,
+  foreign key (environment_id, resent_from) references emails deferrable,
   constraint emails_template check (template in ('invoice_issued', 'receipt', 'payment_failed', 'payment_action_required', 'payment_waiting', 'subscription_canceled', 'credit_note_issued', 'trial_ending', 'card_expiring', 'spend_limit_reached', 'top_up_action_required')),
   constraint emails_status check (status in ('queued', 'sent', 'bounced', 'failed', 'suppressed')),
   constraint emails_sent check ((status = 'sent') = (sent_at is not null)),
@@ -224,7 +227,7 @@ declare
   queued events[];
   caused events;
 begin
-  if cardinality(published) = 0 then
+  if cardinality(published) = 0 or is_moving() then
     return null;
   end if;
   queued := array(

@@ -33,7 +33,7 @@ create table purchases (
   foreign key (environment_id, customer_id) references customers,
   foreign key (environment_id, price_id) references prices,
   foreign key (environment_id, subscription_id) references subscriptions,
-  foreign key (environment_id, invoice_id) references invoices,
+  foreign key (environment_id, invoice_id) references invoices deferrable,
   constraint purchases_status check (status in ('open', 'pending', 'failed', 'paid', 'refunded', 'partial_refund', 'fraudulent')),
   constraint purchases_price_type check (price_type in ('subscription', 'single_payment')),
   constraint purchases_variant check ((subscription_id is null or price_type = 'subscription')

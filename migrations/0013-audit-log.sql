@@ -165,6 +165,9 @@ begin
       request_name text := nullif(current_setting('tollkeeper.request_id', true), '');
       entries audit_log[];
     begin
+      if is_moving() then
+        return null;
+      end if;
       if tg_op = 'INSERT' then
         entries := array(%s null, (%s)::json)::audit_log from added row);
       elsif tg_op = 'DELETE' then

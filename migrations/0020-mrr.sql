@@ -308,6 +308,9 @@ declare
   of_subscription text;
   due bigint;
 begin
+  if is_moving() then
+    return null;
+  end if;
   if table_of_trigger(tg_table_name) = 'subscriptions' then
     of_subscription := new.id;
     due := case when new.status = 'canceled' and old.status <> 'canceled' then new.canceled_at
@@ -376,6 +379,8 @@ declare
   over record;
   taken integer := 0;
 begin
+  -- A move of slots waits for it (0027).
+  perform pg_advisory_xact_lock_shared(7010, hashtext(current_schema()));
   select e.id into due
     from environments e
    where month_after((select m.occurred_at from mrr_movements m

@@ -82,6 +82,8 @@ declare
   added numeric[];
   added_events bigint[];
 begin
+  -- A move of slots waits for it (0027).
+  perform pg_advisory_xact_lock_shared(7010, hashtext(current_schema()));
   with grown as materialized (
     select environment_id, series_id, hour, units - summed_units as units, events - summed_events as events
       from usage_rollups where not is_summed limit at_most for no key update skip locked
@@ -240,6 +242,8 @@ create function close_idle_rollups(at_most integer) returns integer
 declare
   idle ledger_accounts[];
 begin
+  -- A move of slots waits for it (0027).
+  perform pg_advisory_xact_lock_shared(7010, hashtext(current_schema()));
   with found as materialized (
     select a.*
       from environments e

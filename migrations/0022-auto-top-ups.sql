@@ -57,6 +57,9 @@ alter table ledger_accounts add column top_up_below numeric(38, 0);
 create function set_top_up_line() returns trigger
   language plpgsql security definer set search_path from current as $$
 begin
+  if is_moving() then
+    return new;
+  end if;
   select t.below into new.top_up_below
     from auto_top_ups t
    where t.environment_id = new.environment_id and t.usage_meter_id = new.usage_meter_id and t.stopped_at is null

@@ -13,7 +13,6 @@ create table cell (
 );
 insert into cell default values;
 grant select on cell to tollkeeper_service, tollkeeper_worker;
-grant update (number) on cell to tollkeeper_worker;
 
 -- The cells besides the home cell, in the home cell. Each is complete before it is here.
 create table cells (
@@ -27,7 +26,7 @@ create table cells (
   constraint cells_name check (name ~ '^[a-z_][a-z0-9_]{0,39}$'),
   constraint cells_address check (char_length(address) <= 2000 and address ~ '^postgres(ql)?://[^@]+$')
 );
-grant select, insert on cells to tollkeeper_worker;
+grant select, insert, delete on cells to tollkeeper_worker;
 
 -- Customers live in the cell of their slot, a number below 62^2 in base 62. In the home cell: the slots of other cells.
 create table slots (
@@ -38,18 +37,41 @@ create table slots (
 create index slots_of_cell on slots (cell);
 grant select on slots to tollkeeper_service, tollkeeper_worker;
 
+-- In the home cell: the slots under way. Neither cell answers for them. Null is the home cell.
+create table slots_moving (
+  code text collate "C" primary key,
+  source text collate "C" references cells,
+  target text collate "C" references cells,
+  constraint slots_moving_code check (code ~ '^[0-9A-Za-z]{2}$' and code <> '00'),
+  constraint slots_moving_elsewhere check (source is distinct from target)
+);
+grant select on slots_moving to tollkeeper_service, tollkeeper_worker;
+
 -- In another cell: its slots.
 create table slots_here (
   code text collate "C" primary key,
+  -- About to leave: nobody enters it any more.
+  is_closing boolean not null default false,
   constraint slots_here_code check (code ~ '^[0-9A-Za-z]{2}$' and code <> '00')
 );
-grant select, insert on slots_here to tollkeeper_worker;
+grant select, insert, update (is_closing) on slots_here to tollkeeper_worker;
 grant select on slots_here to tollkeeper_service;
+
+-- In the target of a move: its rows as text, stored before the source commits that it has them no more.
+create table slots_arriving (
+  place integer primary key,
+  -- Of the source. If it has committed, these are the only rows, and all of them.
+  source_transaction text not null,
+  table_name text not null,
+  packed text[] not null
+);
+grant select, insert, delete on slots_arriving to tollkeeper_worker;
 
 -- Whether this cell has the customers of a slot.
 create function holds_slot(wanted text) returns boolean language sql stable set search_path from current
-  return case when (select is_home from cell) then not exists (select from slots where code = wanted)
-    else exists (select from slots_here where code = wanted) end;
+  return case when (select is_home from cell)
+    then not exists (select from slots where code = wanted) and not exists (select from slots_moving where code = wanted)
+    else exists (select from slots_here where code = wanted and not is_closing) end;
 
 create function slot_code(number bigint) returns text language sql immutable
   return substr('0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz', (number / 62)::integer + 1, 1)
@@ -62,13 +84,17 @@ create function slot_of_customer(environment bigint, external_id text) returns t
     from sha256(convert_to(environment || E'\n' || external_id, 'UTF8')) h
 $$;
 
+-- Those with a name of another slot than their id has: both slots have to be in one cell.
+create index customers_renamed on customers (environment_id)
+  where erased_at is null and right(id, 2) <> slot_of_customer(environment_id, external_id);
+
 -- No cell makes a customer whom another cell would be asked for, nor gives one such a name. An erased customer is asked for by id.
 create function keep_customers_in_slots() returns trigger language plpgsql set search_path from current as $$
 begin
   if new.erased_at is not null then return new; end if;
   perform pg_advisory_xact_lock_shared(hashtextextended(current_schema() || ' slots', 0));
   -- The usual installation has no other cell with slots.
-  if (select is_home from cell) and not exists (select from slots) then return new; end if;
+  if (select is_home from cell) and not exists (select from slots) and not exists (select from slots_moving) then return new; end if;
   if not holds_slot(right(new.id, 2)) and not (select is_home from cell) then
     raise exception using errcode = 'TK177', message = 'the slot is not open in this cell';
   end if;
@@ -105,6 +131,7 @@ begin
     select free.code, receiver
       from (select slot_code(n) as code from generate_series(1, 3843) n
              except select code from slots
+             except select code from slots_moving
              except select right(id, 2) from customers
              except select slot_of_customer(environment_id, external_id) from customers
              except select right(id, 2) from checkout_sessions where customer_id is null) free
@@ -133,7 +160,7 @@ $$;
 -- A change at home reaches the other cells by a job of its commit, whoever makes it. A request also does it itself, and waits.
 create function request_copies() returns trigger language plpgsql set search_path from current as $$
 begin
-  if exists (select from slots) then
+  if exists (select from slots) or exists (select from slots_moving) then
     perform enqueue_job('copy_catalog', json_build_object('environmentId', current_environment()),
       'copy_catalog ' || coalesce(current_environment()::text, ''), now(), 25);
   end if;
@@ -254,11 +281,23 @@ begin
    where s.environment_id = living.environment_id and s.id = living.id;
 end $$;
 
+-- Gives this cell its number, and series of usage that no other cell has.
+create function number_cell(given integer) returns void
+  language plpgsql volatile security definer set search_path from current as $$
+declare
+  first_series bigint := given::bigint << 40;
+begin
+  update cell set number = given where not is_home;
+  perform setval('usage_series_id_seq', first_series) from usage_series_id_seq where last_value < first_series;
+end $$;
+
 revoke all on function give_slots(text, integer) from public;
+revoke all on function number_cell(integer) from public;
 revoke all on function read_catalog(text) from public;
 revoke all on function write_catalog(text, jsonb) from public;
 revoke all on function remove_from_copy(text, bigint[], jsonb) from public;
 revoke all on function schedule_new_intervals(jsonb) from public;
 grant execute on function give_slots(text, integer) to tollkeeper_worker;
+grant execute on function number_cell(integer) to tollkeeper_worker;
 grant execute on function read_catalog(text) to tollkeeper_worker;
 grant execute on function write_catalog(text, jsonb) to tollkeeper_worker;

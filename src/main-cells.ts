@@ -84,6 +84,13 @@ interface AssignOptions extends Output {
   readonly slots: string;
 }
 
+/** The number of slots that `--slots` asks for. */
+export function readSlotCount(text: string): number {
+  const wanted = /^\d{1,4}$/.test(text) ? Number(text) : 0;
+  if (wanted < 1 || wanted > slots) throw new Error(`--slots: must be a whole number from 1 to ${slots}`);
+  return wanted;
+}
+
 /**
  * Gives a cell slots that have no customers, so that new customers of these slots live there. Between the steps nobody can make
  * one: home refuses it at once, and the cell until every process knows the slots and the catalogs are copied. Safe to repeat.
@@ -93,8 +100,7 @@ export async function assignSlots(
   name: string,
   { slots: text, ...output }: AssignOptions,
 ): Promise<void> {
-  const wanted = /^\d{1,4}$/.test(text) ? Number(text) : 0;
-  if (wanted < 1 || wanted > slots) throw new Error(`--slots: must be a whole number from 1 to ${slots}`);
+  const wanted = readSlotCount(text);
   const auditContext = { actor: 'operator', action: 'cells assign' } as const;
   const lacking = await withWorker(
     config,

@@ -1,8 +1,10 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import { slotsOfRequest } from './customers/actions-slots.ts';
 import type { Cells } from './database/cells.ts';
 import type { Database, Patience } from './database/database.ts';
 import type { Log } from './http/log.ts';
+import { Problem } from './kernel/problem.ts';
 import { connectWorker, openServicePool, runUndo, schemaOf, type Undo } from './main-database.ts';
 import type { OpenedCell } from './main-jobs.ts';
 import {
@@ -19,6 +21,10 @@ const readEveryMs = 1_000;
 const validMs = 5_000;
 /** A process that does not know by then that a slot was given away answers no request with what it knew before. */
 export const slotsKnownAfterMs = 2 * validMs;
+
+// A move of one slot takes a fraction of a second.
+const settledWithinMs = 10_000;
+const lookAgainMs = 20;
 
 interface ProcessCells extends Cells {
   readonly stop: () => Promise<void>;
@@ -56,11 +62,27 @@ async function connect(home: OpenedCell, cell: Cell, { size, patience, log }: Op
   }
 }
 
+/** Acts for each cell, and then throws the first failure. */
+async function forEach(names: readonly string[], act: (name: string) => Promise<void>): Promise<void> {
+  const failures: unknown[] = [];
+  await Promise.all(names.map((name) => act(name).catch((error: unknown) => failures.push(error))));
+  if (failures.length > 0) throw failures[0];
+}
+
+async function untilSettled(refresh: () => Promise<void>, known: () => Slots): Promise<number> {
+  for (const endsAt = performance.now() + settledWithinMs; ; await sleep(lookAgainMs)) {
+    await refresh();
+    const { isMoving, version } = known();
+    if (!isMoving) return version;
+    if (performance.now() > endsAt) throw new Problem('cellNotReady');
+  }
+}
+
 /** Reads the slots now and every second, and connects to a cell for the first request that it has to answer. */
 export async function startCellsOfRequests({ server, access }: OpenedCell, options: Options): Promise<ProcessCells> {
   const { worker } = access;
   const { log } = options;
-  let slots: Slots = { version: 0, cells: [], cellOf: new Map() };
+  let slots: Slots = { version: 0, isMoving: false, cells: [], cellOf: new Map() };
   let names: readonly string[] = [];
   let readAt = Number.NEGATIVE_INFINITY;
   const connected = new Map<string, Promise<Connected>>();
@@ -73,6 +95,8 @@ export async function startCellsOfRequests({ server, access }: OpenedCell, optio
   const refresh = async () => {
     const begunAt = performance.now();
     const read = await readSlots(worker, slots.version);
+    // One that began later has been faster.
+    if (begunAt < readAt) return;
     readAt = begunAt;
     if (read === null) return;
     slots = read;
@@ -80,7 +104,8 @@ export async function startCellsOfRequests({ server, access }: OpenedCell, optio
   };
   const connectionTo = async (name: string): Promise<Connected> => {
     const cell = slots.cells.find((each) => each.name === name);
-    if (cell === undefined) throw new Error(`There is no cell ${name}.`);
+    // It has just given its last slot away.
+    if (cell === undefined) throw new Problem('cellNotReady');
     const known = connected.get(name);
     if (known !== undefined) {
       const { address } = await known;
@@ -104,18 +129,17 @@ export async function startCellsOfRequests({ server, access }: OpenedCell, optio
     cellOf: (slot) => slots.cellOf.get(slot) ?? null,
     slotsOf: slotsOfRequest,
     refresh,
+    settled: () => untilSettled(refresh, () => slots),
     open: async (name) => (await connectionTo(name)).database,
     poolOf: async (name) => (await connectionTo(name)).pool,
     async copyCatalogs(environmentId) {
       await refresh();
-      const failures: unknown[] = [];
-      const organizations = names.length === 0 ? [] : await listOrganizationsToCopy(worker, environmentId);
-      const copyTo = async (name: string) => {
+      if (names.length === 0) return;
+      const organizations = await listOrganizationsToCopy(worker, environmentId);
+      await forEach(names, async (name) => {
         const there = await connectionTo(name);
         for (const organization of organizations) await copyCatalog(worker, there.worker, organization);
-      };
-      await Promise.all(names.map((name) => copyTo(name).catch((error: unknown) => failures.push(error))));
-      if (failures.length > 0) throw failures[0];
+      });
     },
     async stop() {
       clearInterval(timer);

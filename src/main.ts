@@ -15,6 +15,7 @@ const archives = () => import('./main-archives.ts');
 const people = () => import('./main-people.ts');
 const placing = () => import('./main-placing.ts');
 const cells = () => import('./main-cells.ts');
+const moves = () => import('./main-moves.ts');
 
 const config = () => readConfig(process.env);
 const withSettings = (act: (settings: Config) => Promise<void>) => () => act(config());
@@ -170,7 +171,9 @@ program
   .description('check the settings, and warn of what is probably missing')
   .option(...json)
   .action(async (options) => (await admin()).checkConfig(config(), options));
-const cell = program.command('cells').description('add and list cells, which are further schemas of the installation');
+const cell = program
+  .command('cells')
+  .description('add, list and fill cells, which are further schemas of the installation');
 cell
   .command('add <name>')
   .description('create the schema of this name as a cell and migrate it; safe to repeat')
@@ -188,6 +191,22 @@ cell
   .requiredOption('--slots <number>', 'the slots that it has afterwards; all cells together have 3843')
   .option(...json)
   .action(async (name, options) => (await cells()).assignSlots(config(), name, options));
+cell
+  .command('move <from> <to>')
+  .description('move customers from one cell to another, slot by slot, while the service runs; safe to repeat')
+  .requiredOption('--slots <number>', 'the slots that <to> has afterwards; all cells together have 3843')
+  .option(...json)
+  .action(async (from, to, options) => (await moves()).moveSlots(config(), from, to, options));
+cell
+  .command('drain <name>')
+  .description('move all customers of a cell to the others that have slots, and the home cell; safe to repeat')
+  .option(...json)
+  .action(async (name, options) => (await moves()).drainCell(config(), name, options));
+cell
+  .command('remove <name>')
+  .description('take a cell without slots and customers out of the list; its schema stays')
+  .option(...json)
+  .action(async (name, options) => (await moves()).removeCell(config(), name, options));
 cell
   .command('place <name>')
   .description('bring the schema of this name to a node of its Citus cluster, or move it to another; safe to repeat')

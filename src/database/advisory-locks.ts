@@ -20,4 +20,10 @@ export const advisoryLocks = {
   archives: 7008,
   /** The command that places the schema on a node of Citus. */
   placing: 7009,
+  /** A move of slots, while which no job works in the cell. Migrations know the number. */
+  moves: 7010,
+  /** The transactions about slots of a cell. Nobody waits for it: a mover looks who holds it. Migrations know the number. */
+  inSlots: 7011,
+  /** The command that moves slots. */
+  mover: 7012,
 } as const;

@@ -20,6 +20,8 @@ export interface Cells {
   slotsOf(names: NamesOfRequest, environmentId: number): readonly string[];
   /** Reads the slots again. */
   refresh(): Promise<void>;
+  /** Reads the slots again, until none is moving. Returns their version: while it stays, each row is in one cell. */
+  settled(): Promise<number>;
   /** The connections of requests to a cell. */
   open(cell: string): Promise<Database>;
   /** Their pool. */
@@ -40,6 +42,13 @@ export type Parts<Part> = readonly [Part, ...Part[]];
 // Codes of the migration 0025: another cell has the slot, or this one does not have it yet.
 export const slotIsElsewhere = 'TK176';
 export const slotIsClosed = 'TK177';
+
+/** The slots for which a transaction was refused; null if it was not refused for slots. */
+export function refusedSlots(error: unknown): ReadonlySet<string> | null {
+  const { code, detail } = error as { code?: unknown; detail?: unknown };
+  if (code !== slotIsElsewhere && code !== slotIsClosed) return null;
+  return new Set(typeof detail === 'string' ? detail.split(',') : []);
+}
 
 /** The cell of a record, by its id; null for home. */
 export async function cellOfRecord({ cells }: WithCells = {}, id: string): Promise<string | null> {

@@ -600,6 +600,7 @@ export interface IdempotencyKeys {
   key: string;
   requestHash: Buffer;
   response: string;
+  slot: string | null;
 }
 
 export interface InvoiceDiscounts {
@@ -1260,8 +1261,22 @@ export interface Slots {
   code: string;
 }
 
+export interface SlotsArriving {
+  packed: string[];
+  place: number;
+  sourceTransaction: string;
+  tableName: string;
+}
+
 export interface SlotsHere {
   code: string;
+  isClosing: Generated<boolean>;
+}
+
+export interface SlotsMoving {
+  code: string;
+  source: string | null;
+  target: string | null;
 }
 
 export interface SpendCounters {
@@ -1865,7 +1880,9 @@ export interface DB {
   resourceClaims: ResourceClaims;
   resources: Resources;
   slots: Slots;
+  slotsArriving: SlotsArriving;
   slotsHere: SlotsHere;
+  slotsMoving: SlotsMoving;
   spendCounters: SpendCounters;
   spendLimits: SpendLimits;
   subscriptionAdjustments: SubscriptionAdjustments;

@@ -121,6 +121,8 @@ interface RunOptions {
   /** The address of the service for others. Work without a request shows it to nobody. */
   readonly publicUrl?: string;
   readonly attended?: boolean;
+  /** The slots that it is about, where customers live in several cells. Refused where this one does not have them. */
+  readonly slots?: readonly string[];
   /** Needed by what changes something. */
   readonly auditContext?: AuditContext | undefined;
 }
@@ -185,13 +187,20 @@ export async function enter(db: DatabaseTransaction, entry: Entry, options: RunO
   const person = 'userId' in entry ? { userId: entry.userId, role: entry.role } : null;
   // The audit log names the person.
   const named = person === null ? sql`` : sql`, set_config('tollkeeper.user_id', ${person.userId}, true) as named`;
-  const { rows } = await sql<ScopeRow>`select scope.* ${said} ${named} from ${scope} as scope`.execute(db);
+  const { slots = [] } = options;
+  const entered = slots.length === 0 ? sql`` : sql`, ${enterSlots(slots)}`;
+  const { rows } = await sql<ScopeRow>`select scope.* ${said} ${named} ${entered} from ${scope} as scope`.execute(db);
   const [found] = rows;
   if (found === undefined) return null;
   const row = person === null ? found : { ...found, ...person };
   if (row.environmentId !== null) return workIn(db, row, realNow, options);
   if ((row.apiKeyId ?? row.userId) === null || !('sufficient' in entry)) return null;
   throw permissionMissing(entry.sufficient ?? []);
+}
+
+/** Refuses the transaction where the cell does not have these slots, and lets it finish before they move. */
+export function enterSlots(slots: readonly string[]): RawBuilder<unknown> {
+  return sql`enter_slots(${slots}::text[])`;
 }
 
 function scopeOf(entry: Entry, realNow: Instant) {

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { keyHashOf } from '../database/api-key.ts';
-import type { Cells, Parts } from '../database/cells.ts';
+import { type Cells, type Parts, refusedSlots } from '../database/cells.ts';
 import type { ReadReplica } from '../database/read-replica.ts';
 import { refreshStatistics } from '../database/statistics.ts';
 import { runInEnvironment, type Work } from '../database/work.ts';
@@ -31,7 +31,6 @@ import type { KeyUse } from './key-use.ts';
 import {
   divide,
   inputOfPart,
-  isOfSlot,
   joinTexts,
   type Part,
   performPart,
@@ -185,14 +184,14 @@ async function answer(context: Serving, route: Route, request: FastifyRequest, r
       : readBody(route, body);
   const requested = readRequest(route, request, read);
   const { cells } = context;
-  const received = { route, request, reply, requested, entry };
+  const received = { route, request, reply, requested, entry, slots: [] };
   if (cells === undefined || requested.asked instanceof Problem || cells.others()?.length === 0)
     return answerIn(context, received);
   try {
     return await answerInCells(context, cells, received);
   } catch (error) {
-    if (!isOfSlot(error)) throw error;
-    // The slot may have been given away a moment ago.
+    // The slot may have been given away a moment ago. Nothing was changed.
+    if (refusedSlots(error) === null) throw error;
     await cells.refresh();
     return answerInCells(context, cells, received);
   }
@@ -204,6 +203,8 @@ interface Received {
   readonly reply: FastifyReply;
   readonly requested: Requested;
   readonly entry: CallerEntry;
+  /** The slots that it names, where customers live in several cells. */
+  readonly slots: readonly string[];
 }
 
 /** Answers in the cell of the request, or with the lists of all. */
@@ -214,17 +215,19 @@ async function answerInCells(home: Serving, cells: Cells, received: Received): P
   const readEnvironment = () => home.environmentOf(entry);
   const { divided } = route;
   const parts = divided ? await divide(cells, divided, asked.input, readEnvironment) : [];
-  const found = divided
-    ? parts.map(({ cell }) => cell)
+  const { found, slots } = divided
+    ? { found: parts.map(({ cell }) => cell), slots: parts.flatMap((part) => part.slots) }
     : await cellsOfRequest(cells, route, asked.input, readEnvironment);
   // An answer is stored in parts, because its customers may be in several cells when the request is repeated.
   if (divided && (parts.length > 1 || (parts.length === 1 && asked.idempotency !== null)))
     return answerInParts(home, received, { asked, divided, parts });
   const [cell = null] = found;
-  if (found.length > 1) return answerOfAll(home, received, found);
+  if (found.length > 1) return answerOfAll(home, cells, received);
   const asksOthers = cell === null && route.asks !== undefined;
   const ask = asksOthers ? () => askOthers(home, cells, received) : undefined;
-  return enterCell(home, cell, entry, (serving, entered) => answerIn(serving, { ...received, entry: entered }, ask));
+  return enterCell(home, cell, entry, (serving, entered) =>
+    answerIn(serving, { ...received, entry: entered, slots }, ask),
+  );
 }
 
 /** Runs a transaction of a request in one cell. */
@@ -252,21 +255,25 @@ async function askOthers(home: Serving, cells: Cells, received: Received): Promi
 }
 
 /** Answers with what all cells have, as of the instant of home, which permits the read first. */
-async function answerOfAll(home: Serving, received: Received, cells: readonly (string | null)[]): Promise<Payload> {
+async function answerOfAll(home: Serving, cells: Cells, received: Received): Promise<Payload> {
   const { route, request, reply, requested, entry } = received;
   const { read, join } = gatheredOf(route);
-  const atHome = await actIn(home, received, { entry }, async (work) => {
-    const { input } = admitted(requested, work, reply);
-    return { now: work.now, input, part: await read(work, input, home) };
-  });
-  const { now, input } = atHome;
   const caller = await entryOfCell(home, entry);
-  const others = cells.filter((name) => name !== null);
-  const readThere = async (name: string) => {
-    const serving = await home.inCell(name);
-    return actIn(serving, received, { entry: caller }, (work) => read({ ...work, now }, input, serving));
+  const readAll = async () => {
+    const atHome = await actIn(home, received, { entry }, async (work) => {
+      const { input } = admitted(requested, work, reply);
+      return { now: work.now, input, part: await read(work, input, home) };
+    });
+    const { now, input } = atHome;
+    const others = cells.others() ?? [];
+    const readThere = async (name: string) => {
+      const serving = await home.inCell(name);
+      return actIn(serving, received, { entry: caller }, (work) => read({ ...work, now }, input, serving));
+    };
+    const parts: Parts<unknown> = [atHome.part, ...(await Promise.all(others.map(readThere)))];
+    return { input, others, parts };
   };
-  const parts: Parts<unknown> = [atHome.part, ...(await Promise.all(others.map(readThere)))];
+  const { input, others, parts } = await (route.method === 'GET' ? readSettled(cells, readAll) : readAll());
   if ('apiKeyHash' in entry) home.keyUse.note(entry.apiKeyHash);
   const answered = join(parts, input);
   if (route.file) {
@@ -280,6 +287,19 @@ async function answerOfAll(home: Serving, received: Received, cells: readonly (s
     return fileAnswer(route.file, reply, answered, readMore);
   }
   return jsonPayload(route, request, reply, await (route.text ?? jsonInTurns)(answered));
+}
+
+// A move lasts a fraction of a second, and so does the pause after it.
+const mostReads = 5;
+
+/** Reads in all cells while no slot moves between them, so that no row is missing or comes twice. */
+async function readSettled<Answer>(cells: Cells, read: () => Promise<Answer>): Promise<Answer> {
+  for (let n = 0; n < mostReads; n++) {
+    const version = await cells.settled();
+    const answer = await read();
+    if ((await cells.settled()) === version) return answer;
+  }
+  throw new Problem('cellNotReady');
 }
 
 async function fileAnswer(
@@ -324,9 +344,9 @@ async function answerInParts(home: Serving, received: Received, { asked, divided
     await runInEnvironment(home.database, entry, async (work) => admitted(requested, work, reply));
   nameIgnored(reply, requested.ignored);
   const settled = await Promise.allSettled(
-    parts.map(({ cell, places }) =>
+    parts.map(({ cell, places, slots }) =>
       enterCell(home, cell, entry, (serving, entered) =>
-        answerPart(serving, { ...received, entry: entered }, { asked, divided, places }),
+        answerPart(serving, { ...received, entry: entered, slots }, { asked, divided, places }),
       ),
     ),
   );
@@ -347,14 +367,14 @@ interface PartAsked {
 /** Answers the elements of one cell there. */
 async function answerPart(
   context: Serving,
-  { route, request, reply, requested, entry }: Omit<Received, 'entry'> & { readonly entry: EntryOfCell },
+  { route, request, reply, requested, entry, slots }: Omit<Received, 'entry'> & { readonly entry: EntryOfCell },
   { asked, divided, places }: PartAsked,
 ): Promise<{ readonly texts: Texts; readonly replayed: boolean }> {
   const { batched } = route;
   if (batched && isBatchable(requested) && 'apiKeyHash' in entry) {
     const batchable = batched.request(inputOfPart(divided, asked.input, places) as never);
     if (batchable !== null) {
-      const answered = await context.batcher.submit(batched.operation, entry, batchable, actionOf(route));
+      const answered = await context.batcher.submit(batched.operation, entry, batchable, actionOf(route), slots);
       return { texts: await textsOf(divided, places, answered), replayed: false };
     }
   }
@@ -366,7 +386,7 @@ async function answerPart(
     return performPart(work, { route, divided, input, places, idempotency }, context);
   };
   const { dryRun } = asked;
-  const outcome = await runInEnvironment(context.database, entry, act, { auditContext, dryRun, publicUrl });
+  const outcome = await runInEnvironment(context.database, entry, act, { auditContext, dryRun, publicUrl, slots });
   if (outcome === null) throw new Problem('unauthorized');
   const { effects, answer: performed } = outcome;
   refreshStatistics(context.database).catch((error) => request.log.warn(error));
@@ -391,7 +411,7 @@ async function entryOfCell(home: Serving, entry: CallerEntry): Promise<EntryOfCe
 /** Answers in one cell. */
 async function answerIn(
   context: Serving,
-  { route, request, reply, requested, entry }: Omit<Received, 'entry'> & { readonly entry: EntryOfCell },
+  { route, request, reply, requested, entry, slots }: Omit<Received, 'entry'> & { readonly entry: EntryOfCell },
   askOthers?: AskOthers,
 ): Promise<Payload> {
   const { asked } = requested;
@@ -399,7 +419,7 @@ async function answerIn(
   if (route.batched && batchable !== null && 'apiKeyHash' in entry) {
     const { operation, text } = route.batched;
     const action = route.method === 'GET' ? null : actionOf(route);
-    const answered = await context.batcher.submit(operation, entry, batchable, action);
+    const answered = await context.batcher.submit(operation, entry, batchable, action, slots);
     nameIgnored(reply, requested.ignored);
     context.keyUse.note(entry.apiKeyHash);
     return jsonPayload(route, request, reply, await text(answered));
@@ -410,11 +430,11 @@ async function answerIn(
   const elsewhere = (await askOthers?.()) ?? [];
   const act = (work: Work) => perform(context, work, admitted(requested, work, reply), elsewhere);
   const dryRun = !(asked instanceof Problem) && asked.dryRun;
-  const reading = { entry, act, publicUrl };
+  const reading = { entry, act, publicUrl, slots };
   const fromReplica = await readFromReplica(context, route, request, reading);
   if (fromReplica !== null) reply.header('tollkeeper-replica-lag-ms', Math.ceil(context.replica?.lagMs ?? 0));
   const outcome =
-    fromReplica ?? (await runInEnvironment(context.database, entry, act, { auditContext, dryRun, publicUrl }));
+    fromReplica ?? (await runInEnvironment(context.database, entry, act, { auditContext, dryRun, publicUrl, slots }));
   if (outcome === null || asked instanceof Problem) throw new Problem('unauthorized');
   if ('apiKeyHash' in entry) context.keyUse.note(entry.apiKeyHash);
   const performed = outcome.answer;
@@ -424,16 +444,16 @@ async function answerIn(
   if (performed.replayed) reply.header('idempotent-replayed', 'true');
   if (route.file) {
     const readMore: ReadMore = async (read) => {
-      const more = { entry, act: read, publicUrl };
+      const more = { entry, act: read, publicUrl, slots };
       const again =
         (await readFromReplica(context, route, request, more)) ??
-        (await runInEnvironment(context.database, entry, read, { publicUrl }));
+        (await runInEnvironment(context.database, entry, read, { publicUrl, slots }));
       if (again === null) throw new Problem('unauthorized');
       return again.answer;
     };
     return fileAnswer(route.file, reply, performed.answer, readMore);
   }
-  const finishing = { ...context, auditContext, publicUrl, askOthers };
+  const finishing = { ...context, auditContext, publicUrl, askOthers, slots };
   const text = await finish(finishing, asked, entry, performed, outcome.effects);
   return jsonPayload(route, request, reply, text);
 }
@@ -443,6 +463,7 @@ interface Reading<Answer> {
   readonly entry: EntryOfCell;
   readonly act: (work: Work) => Promise<Answer>;
   readonly publicUrl: string;
+  readonly slots: readonly string[];
 }
 
 /**
@@ -454,14 +475,14 @@ async function readFromReplica<Answer>(
   { database: primary, replica }: ApiContext,
   { mayLag = false }: Route,
   request: FastifyRequest,
-  { entry, act, publicUrl }: Reading<Answer>,
+  { entry, act, publicUrl, slots }: Reading<Answer>,
 ) {
   const isForPrimary = request.headers['tollkeeper-read'] === 'primary';
   const database = mayLag && !isForPrimary ? replica?.database : null;
   if (database == null) return null;
   if ((await runInEnvironment(primary, entry, async () => true)) === null) throw new Problem('unauthorized');
   try {
-    return await runInEnvironment(database, entry, act, { publicUrl });
+    return await runInEnvironment(database, entry, act, { publicUrl, slots });
   } catch (error) {
     if (error instanceof Problem && error.status < 500) throw error;
     request.log.warn({ err: error }, 'The read replica did not answer a request, so the primary does.');

@@ -31,30 +31,36 @@ export function environmentReader(home: Database): EnvironmentOf {
   };
 }
 
-/** The cells whose answers are the answer of a request, by their names: null is home. */
+/** The cells whose answers are the answer of a request, by their names (null is home), and the slots that it names. */
+interface CellsOfRequest {
+  readonly found: readonly (string | null)[];
+  readonly slots: readonly string[];
+}
+
 export async function cellsOfRequest(
   cells: Cells,
   { cell, homeOnly = false }: Route,
   input: RouteInput<never, never, never>,
   readEnvironment: () => Promise<number>,
-): Promise<readonly (string | null)[]> {
+): Promise<CellsOfRequest> {
+  const slots: readonly string[] = [];
   if (cells.others() === null) await cells.refresh();
   const others = cells.others() ?? [];
-  if (others.length === 0) return [null];
+  if (others.length === 0) return { found: [null], slots };
   const environmentId = await readEnvironment();
   switch (cell) {
     case 'home':
       if (homeOnly) throw new Problem('notOverCells');
-      return [null];
+      return { found: [null], slots };
     case 'all':
       if (homeOnly) throw new Problem('notOverCells');
-      return [null, ...others];
+      return { found: [null, ...others], slots };
     case 'customer':
     case 'id': {
-      const found = new Set(cells.slotsOf(input, environmentId).map((slot) => cells.cellOf(slot)));
-      const [only = null, ...more] = found;
+      const named = cells.slotsOf(input, environmentId);
+      const [only = null, ...more] = new Set(named.map((slot) => cells.cellOf(slot)));
       if (more.length > 0) throw new Problem('notOverCells');
-      return [only];
+      return { found: [only], slots: named };
     }
     default:
       return cell satisfies never;

@@ -95,14 +95,15 @@ function scopedHash(work: Work, requestHash: Buffer): Buffer {
   return scope === null ? requestHash : createHash('sha256').update(requestHash).update(scope).digest();
 }
 
-/** Stores the response in the same commit as its changes. Replaces an expired row of the same key. */
+/** Stores the response in the same commit as its changes; it moves with the slot to another cell. Replaces an expired row of the same key. */
 export async function storeAnswer(
   work: Work,
   { key, requestHash }: IdempotentRequest,
   response: string,
+  slot: string | null,
 ): Promise<void> {
   const effects = work.effects.length === 0 ? null : JSON.stringify(work.effects);
-  const row = { requestHash: scopedHash(work, requestHash), response, effects, createdAt: Date.now() };
+  const row = { requestHash: scopedHash(work, requestHash), response, effects, slot, createdAt: Date.now() };
   await work.db
     .insertInto('idempotencyKeys')
     .values({ environmentId: work.environmentId, key, ...row })

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { type Cells, slotIsClosed, slotIsElsewhere } from '../database/cells.ts';
+import { type Cells, refusedSlots } from '../database/cells.ts';
 import { problemOfOutage } from '../database/database-problem.ts';
 import type { Work } from '../database/work.ts';
 import { answerAlone } from '../jobs/batcher.ts';
@@ -16,6 +16,7 @@ type Input = RouteInput<never, never, never>;
 export interface Part {
   readonly cell: string | null;
   readonly places: readonly number[];
+  readonly slots: readonly string[];
 }
 
 function elementsIn({ field }: Divided, { body }: Input): readonly unknown[] {
@@ -32,7 +33,7 @@ export async function divide(
 ): Promise<readonly Part[]> {
   if (cells.others() === null) await cells.refresh();
   const environmentId = await readEnvironment();
-  const places = new Map<string | null, number[]>();
+  const ofCells = new Map<string | null, { readonly places: number[]; readonly slots: Set<string> }>();
   const turns = new Turns();
   for (const [place, element] of elementsIn(divided, input).entries()) {
     if (turns.isOver()) await turns.pause();
@@ -40,11 +41,12 @@ export async function divide(
     const [slot = homeSlot, ...others] = cells.slotsOf(named, environmentId);
     assert(others.length === 0, 'an element names one customer');
     const cell = cells.cellOf(slot);
-    const known = places.get(cell);
-    if (known === undefined) places.set(cell, [place]);
-    else known.push(place);
+    const part = ofCells.get(cell) ?? { places: [], slots: new Set<string>() };
+    ofCells.set(cell, part);
+    part.places.push(place);
+    part.slots.add(slot);
   }
-  return Array.from(places, ([cell, ofCell]) => ({ cell, places: ofCell }));
+  return Array.from(ofCells, ([cell, { places, slots }]) => ({ cell, places, slots: [...slots] }));
 }
 
 /** The request of some elements alone. */
@@ -93,7 +95,8 @@ export async function performPart(
       ? await answerAlone(route.batched.operation, work, request)
       : await route.handle(work, part, context, []);
   for (const [place, text] of await textsOf(divided, missing, answer)) texts.set(place, text);
-  if (idempotency) await storeAnswer(work, idempotency, writeTexts(texts));
+  // It moves with no slot: where a customer has moved, its elements are known.
+  if (idempotency) await storeAnswer(work, idempotency, writeTexts(texts), null);
   return { texts, replayed: false };
 }
 
@@ -131,7 +134,7 @@ export function refusalOfParts(
   });
   // A slot that was given away: the request is answered as a whole. Or a bug.
   const unknown = failures.filter(({ problem }) => problem === null).map(({ error }) => error);
-  if (unknown.length > 0) return unknown.find(isOfSlot) ?? unknown[0];
+  if (unknown.length > 0) return unknown.find((error) => refusedSlots(error) !== null) ?? unknown[0];
   // A repeat gets past an outage, and not past a refusal.
   const first = failures.find(({ problem }) => problem !== null && problem.status < 500) ?? failures[0];
   const stored = parts.flatMap(({ places }, index) => (settled[index]?.status === 'fulfilled' ? places : []));
@@ -143,9 +146,4 @@ export function refusalOfParts(
   // The cause of an outage is for the log.
   const cause = first.error === first.problem ? first.problem.cause : first.error;
   return Object.assign(named, { message: `${sentence} ${message}`, cause });
-}
-
-export function isOfSlot(error: unknown): boolean {
-  const { code } = error as { code?: unknown };
-  return code === slotIsElsewhere || code === slotIsClosed;
 }

@@ -1,4 +1,5 @@
-import type { WithCells } from '../database/cells.ts';
+import { refusedSlots, type WithCells } from '../database/cells.ts';
+import type { Database } from '../database/database.ts';
 import { type Effect, runInEnvironment, type Work } from '../database/work.ts';
 import { type JobContext, runEffects } from '../jobs/queue.ts';
 import { Problem } from '../kernel/problem.ts';
@@ -61,13 +62,23 @@ export async function perform(
   const mayBeCopied = route.cell === 'home' && route.method !== 'GET' && context.cells !== undefined;
   if (mayBeCopied && context.cells.others()?.length !== 0) requestCopies(work);
   const text = await (route.text ?? jsonInTurns)(result);
-  if (idempotency) await storeAnswer(work, idempotency, encryption ? encryption.seal(text, sealedFor) : text);
+  if (idempotency) {
+    const isOfSlot = route.cell === 'customer' || route.cell === 'id';
+    const [slot = null] = isOfSlot ? (context.cells?.slotsOf(input, work.environmentId) ?? []) : [];
+    await storeAnswer(work, idempotency, encryption ? encryption.seal(text, sealedFor) : text, slot);
+  }
   return { replayed: false, answer: result, text };
+}
+
+interface Finishing extends JobContext {
+  readonly publicUrl: string;
+  readonly askOthers: AskOthers;
+  readonly slots: readonly string[];
 }
 
 /** Runs the effects that the commit requested outside the database, then reads the response again. */
 export async function finish(
-  context: JobContext & { readonly publicUrl: string; readonly askOthers: AskOthers },
+  context: Finishing,
   requested: Asked,
   caller: EntryOfCell,
   performed: Performed,
@@ -77,7 +88,13 @@ export async function finish(
   if (effects.length === 0) return performed.text;
   // A request that was permitted is finished, whatever its key may do now.
   const entry = { ...caller, sufficient: null };
-  await runEffects(context, effects);
+  const { publicUrl, slots } = context;
+  try {
+    await runEffects(context, effects);
+  } catch (error) {
+    await refuseMoved(context.database, entry, slots);
+    throw error;
+  }
   const elsewhere = (await context.askOthers?.()) ?? [];
   try {
     const readAgain = async (work: Work) => {
@@ -91,7 +108,7 @@ export async function finish(
       if (idempotency && !route.sealedWith) await renewAnswer(work, idempotency, text);
       return text;
     };
-    const outcome = await runInEnvironment(context.database, entry, readAgain, { publicUrl: context.publicUrl });
+    const outcome = await runInEnvironment(context.database, entry, readAgain, { publicUrl, slots });
     if (outcome?.answer instanceof Problem) throw outcome.answer;
     return outcome?.answer ?? performed.text;
   } catch (error) {
@@ -99,6 +116,17 @@ export async function finish(
     // effect may have happened, and a repeat must find it instead of redoing it.
     if (idempotency && error instanceof Problem)
       await runInEnvironment(context.database, entry, (work) => forgetAnswer(work, idempotency));
+    await refuseMoved(context.database, entry, slots);
     throw error;
+  }
+}
+
+/** Refuses a request whose records moved to another cell after its commit. A repeat with its key finds the answer there. */
+async function refuseMoved(database: Database, entry: EntryOfCell, slots: readonly string[]): Promise<void> {
+  if (slots.length === 0) return;
+  try {
+    await runInEnvironment(database, entry, async () => true, { slots });
+  } catch (error) {
+    throw refusedSlots(error) === null ? error : new Problem('serviceUnavailable');
   }
 }

@@ -1,8 +1,10 @@
+import { sql } from 'kysely';
 import { nameOfHash } from '../database/api-key.ts';
+import { refusedSlots } from '../database/cells.ts';
 import type { Database } from '../database/database.ts';
 import { problemOfOutage } from '../database/database-problem.ts';
 import { refreshStatistics } from '../database/statistics.ts';
-import { type AuditContext, type KeyEntry, runInEnvironment, type Work } from '../database/work.ts';
+import { type AuditContext, enterSlots, type KeyEntry, runInEnvironment, type Work } from '../database/work.ts';
 import { Problem } from '../kernel/problem.ts';
 import { type JobContext, runEffects } from './queue.ts';
 
@@ -67,6 +69,7 @@ type AnyOperation = BatchedOperation<unknown, unknown, unknown>;
 interface Queued {
   readonly request: unknown;
   readonly action: string | null;
+  readonly slots: readonly string[];
   readonly weight: number;
   readonly resolve: (answer: unknown) => void;
   readonly reject: (reason: unknown) => void;
@@ -76,13 +79,15 @@ interface Queued {
 export interface RequestBatcher {
   /**
    * The answer to a request, after its batch is committed. Refuses with the request's own problem, `unauthorized`,
-   * `permissionMissing` or `tooBusy`. `action` names it in the audit log; null for a request that only reads.
+   * `permissionMissing` or `tooBusy`. `action` names it in the audit log; null for a request that only reads. Customers of
+   * `slots` may be in several cells.
    */
   submit<Request, Answer, Cache>(
     operation: BatchedOperation<Request, Answer, Cache>,
     entry: KeyEntry,
     request: Request,
     action?: string | null,
+    slots?: readonly string[],
   ): Promise<Answer>;
 }
 
@@ -105,6 +110,7 @@ export function createRequestBatcher(context: JobContext, onError: (error: unkno
       entry: KeyEntry,
       request: Request,
       action: string | null = null,
+      slots: readonly string[] = [],
     ): Promise<Answer> {
       // A queue belongs to one operation, so all its requests are of that operation's type.
       const operation = given as unknown as AnyOperation;
@@ -127,7 +133,7 @@ export function createRequestBatcher(context: JobContext, onError: (error: unkno
         state.queues.set(key, queue);
       }
       const { promise, resolve, reject } = Promise.withResolvers<Answer>();
-      queue.add({ request, action, weight, resolve: resolve as (answer: unknown) => void, reject });
+      queue.add({ request, action, slots, weight, resolve: resolve as (answer: unknown) => void, reject });
       return promise;
     },
   };
@@ -290,12 +296,15 @@ async function answerBatch(runner: Runner, batch: readonly Queued[]): Promise<vo
   const { context, operation, entry, cache } = runner;
   if (batch.length === 0) return;
   const requests = batch.map(({ request }) => request);
+  const slots = [...new Set(batch.flatMap((each) => each.slots))];
   try {
     const { database } = context;
-    const atOnce = (await operation.answerAtOnce?.({ database, entry, requests, cache })) ?? null;
+    const answerAtOnce = async (db: Database) =>
+      (await operation.answerAtOnce?.({ database: db, entry, requests, cache })) ?? null;
+    const atOnce = slots.length === 0 ? await answerAtOnce(database) : await inSlots(database, slots, answerAtOnce);
     if (atOnce !== null) return settle(batch, atOnce);
     const act = (work: Work) => operation.answer(work, requests, cache);
-    const outcome = await runInEnvironment(database, entry, act, { auditContext: auditContextOf(batch) });
+    const outcome = await runInEnvironment(database, entry, act, { auditContext: auditContextOf(batch), slots });
     if (outcome === null) throw new Problem('unauthorized');
     settle(batch, outcome.answer);
     // Effects come from work that was due before. The requests of the batch do not wait for them.
@@ -304,6 +313,28 @@ async function answerBatch(runner: Runner, batch: readonly Queued[]): Promise<vo
     await answerOthers(runner, batch, error);
   }
 }
+
+/** A statement that is a transaction by itself cannot look at slots before it reads, so it shares one with the look. */
+async function inSlots<Answer>(
+  database: Database,
+  slots: readonly string[],
+  act: (db: Database) => Promise<Answer | null>,
+): Promise<Answer | null> {
+  try {
+    return await database.transaction().execute(async (db) => {
+      await sql`select ${enterSlots(slots)}`.execute(db);
+      const answer = await act(db);
+      // The statement failed, and its transaction with it.
+      if (answer === null) throw needsTransaction;
+      return answer;
+    });
+  } catch (error) {
+    if (error === needsTransaction) return null;
+    throw error;
+  }
+}
+
+const needsTransaction = new Error('the batch needs a transaction of its own');
 
 function settle(batch: readonly Queued[], answers: readonly unknown[]): void {
   for (const [index, { resolve, reject }] of batch.entries()) {
@@ -325,6 +356,15 @@ async function answerOthers(runner: Runner, batch: readonly Queued[], error: unk
     for (const [index, problem] of error.refusals) batch[index]?.reject(problem);
     const others = batch.filter((_, index) => !error.refusals.has(index));
     return answerBatch(runner, others);
+  }
+  const refused = refusedSlots(error);
+  const isRefused = ({ slots }: Queued) => refused !== null && slots.some((slot) => refused.has(slot));
+  if (batch.some(isRefused)) {
+    for (const each of batch) if (isRefused(each)) each.reject(error);
+    return answerBatch(
+      runner,
+      batch.filter((each) => !isRefused(each)),
+    );
   }
   if (batch.length === 1 || concernsAll(error)) {
     for (const { reject } of batch) reject(error);

@@ -77,9 +77,11 @@ export async function listCells(worker: Database): Promise<Cell[]> {
   return rows;
 }
 
-/** The cells besides home that have slots, and the cell of each slot that is not at home. */
+/** The cells besides home that have slots or are to get some, and the cell of each slot that is not at home. */
 export interface Slots {
   readonly version: number;
+  /** Whether a slot is moving between two cells. */
+  readonly isMoving: boolean;
   readonly cells: readonly Cell[];
   readonly cellOf: ReadonlyMap<string, string>;
 }
@@ -91,8 +93,16 @@ export async function readSlots(worker: Database, known: number): Promise<Slots 
   if (version === known) return null;
   const { rows: slots } = await sql<{ code: string } & Cell>`
     select s.code, c.name, c.address from slots s join cells c on c.name = s.cell order by c.name`.execute(worker);
-  const cells = new Map(slots.map(({ name, address }) => [name, { name, address }]));
-  return { version, cells: [...cells.values()], cellOf: new Map(slots.map(({ code, name }) => [code, name])) };
+  const { rows: moving } = await sql<{ name: string | null; address: string | null }>`
+    select c.name, c.address from slots_moving m left join cells c on c.name in (m.source, m.target)`.execute(worker);
+  const cells = new Map<string, Cell>();
+  for (const { name, address } of [...slots, ...moving]) if (name !== null) cells.set(name, { name, address });
+  return {
+    version,
+    isMoving: moving.length > 0,
+    cells: [...cells.values()],
+    cellOf: new Map(slots.map(({ code, name }) => [code, name])),
+  };
 }
 
 /** Gives a cell slots of home until it has so many. Returns how many it lacks, because the others have customers. */
@@ -120,7 +130,7 @@ export async function openSlots(worker: Database, there: Database, cell: string)
 /** Gives a cell its number, which no other has. */
 export async function numberCell(worker: Database, there: Database, cell: string): Promise<void> {
   const { rows } = await sql<{ number: number }>`select number from cells where name = ${cell}`.execute(worker);
-  await sql`update cell set number = ${rows[0]?.number} where not is_home`.execute(there);
+  await sql`select number_cell(${rows[0]?.number}::integer)`.execute(there);
 }
 
 /** Makes the copy of an organization's catalog in a cell equal to that of home. A repeat changes nothing. */

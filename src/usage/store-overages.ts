@@ -319,7 +319,7 @@ export function settleAccounts(work: Work, settlements: readonly AccountSettleme
 export function unsettleAccounts(work: Work, settlements: readonly AccountSettlement[]): Promise<void> {
   const wasSettled = sql<boolean>`exists (
     select from ledger_transactions t
-     where t.environment_id = ${work.environmentId} and t.type = ${settlementType} and t.source_id = asked.invoice_id)`;
+     where t.environment_id = ${work.environmentId} and t.type = ${sql.lit(settlementType)} and t.source_id = asked.invoice_id)`;
   const undone = { type: 'settlement_undone', move: moves.settlementUndone, sign: -1 };
   return book(work, settlements, { ...undone, condition: wasSettled });
 }
@@ -357,7 +357,7 @@ async function book(
              ) as asked (id, pricing_model_id, invoice_id, at)
        where ${condition}
        order by asked.invoice_id
-      on conflict (environment_id, type, source_id) do nothing
+      on conflict (environment_id, type, source_id) where type <> 'usage_event_processed' do nothing
       returning id, source_id
     ), settled_line as (
       select asked.*, written_transaction.id as transaction_id

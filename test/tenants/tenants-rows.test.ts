@@ -49,6 +49,7 @@ const ofNobody: Readonly<Record<string, string>> = {
   cell: 'the number of this cell, and the installation',
   slots: 'the cells of slots, which say nothing about customers',
   slots_here: 'the slots of this cell',
+  slots_moving: 'the slots under way, which say nothing about customers',
 };
 
 describe('row-level security', () => {

@@ -20,6 +20,8 @@ export const owners: Owners = {
   cells: 'organizations',
   slots: 'organizations',
   slots_here: 'organizations',
+  slots_moving: 'organizations',
+  slots_arriving: 'organizations',
   environments: 'organizations',
   api_keys: 'organizations',
 
