@@ -3219,7 +3219,7 @@ begin
   if exists (select from unnest(codes) code left join slots s using (code) where s.cell is distinct from from_cell) then
     raise object_not_in_prerequisite_state using message = 'another cell has a slot that is to be moved';
   end if;
-  insert into slots_moving (code, source, target) select code, from_cell, to_cell from unnest(codes) code;
+  insert into slots_moving (code, source, target) select code, from_cell, to_cell from one_row, unnest(codes) code;
   update cell set slots_version = slots_version + 1;
 end $function$;
 CREATE OR REPLACE FUNCTION public.begin_usage_partition_load(n integer)
@@ -4060,7 +4060,7 @@ AS $function$
 begin
   delete from slots_moving where code = any(codes);
   delete from slots where code = any(codes) and cell is distinct from holder;
-  insert into slots (code, cell) select code, holder from unnest(codes) code where holder is not null on conflict do nothing;
+  insert into slots (code, cell) select code, holder from one_row, unnest(codes) code where holder is not null on conflict do nothing;
   update cell set slots_version = slots_version + 1;
 end $function$;
 CREATE OR REPLACE FUNCTION public.ended_credits(account ledger_accounts, p_now bigint)
@@ -5157,7 +5157,7 @@ begin
   insert into mrr_retention (environment_id, pricing_model_id, currency, interval_unit, cohort_at, at, amount, lost, customers, made)
   select of_environment, pricing_model_id, currency, interval_unit, cohort_at, at, sign * sum(amount), sign * sum(lost),
          sign * sum(customers), sign * sum(made)
-    from part group by 2, 3, 4, 5, 6;
+    from one_row, part group by 2, 3, 4, 5, 6;
 end $function$;
 CREATE OR REPLACE FUNCTION public.moved_tables()
  RETURNS TABLE(name text, place integer, parent text, link text)
