@@ -56,7 +56,7 @@ export const billingTasks: TaskList = {
   [chargeTask]: chargePayments,
   [syncPaymentTask]: look,
   [refundTask]: refund,
-  [moveClockTask]: (context, payload) => moveClock(context, payloadEnvironment(payload), payload.isHome === true),
+  [moveClockTask]: (context, payload) => moveClock(context, payloadEnvironment(payload)),
   [dueWorkTask]: doDue,
   [scheduleInterimsTask]: scheduleSome,
   find_due_work: findDueWork,

@@ -6,7 +6,7 @@ import type { Instant } from '../kernel/calendar.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
 import { getTestClock } from '../organizations/actions.ts';
 import { decideClock, type StoredClock, type TestClock } from '../organizations/clock.ts';
-import { lockClock, readClock, saveClock } from '../organizations/store-clock.ts';
+import { isOfHome, lockClock, readClock, saveClock } from '../organizations/store-clock.ts';
 import { hasSubscriptions, takeUpAgain } from '../subscriptions/store-due.ts';
 import { doDueWork, doDueWorkAt } from './do-due-work.ts';
 import { insideDryRun } from './due-work-runner.ts';
@@ -41,7 +41,7 @@ export async function setTestClock(work: Work, to: Instant, others: readonly Clo
   const clock = await lockClock(work);
   const hasAny = (await hasSubscriptions(work)) || others.some((other) => other.hasSubscriptions);
   const decision = await saveTarget(work, { clock, to, hasSubscriptions: hasAny, movedAt: momentAfter(clock) });
-  if (decision !== 'set' || others.length > 0) await requestMove(work, { isHome: true });
+  if (decision !== 'set' || others.length > 0) await requestMove(work);
   return readMovedClock(work, others);
 }
 
@@ -65,7 +65,7 @@ async function followHome(
   const isLater = clock.movedAt !== null && clock.movedAt > movedAt;
   if (isLater || (clock.movedAt === movedAt && clock.now === to && clock.target === null)) return;
   await saveTarget(work, { clock, to, hasSubscriptions: await hasSubscriptions(work), movedAt });
-  await requestMove(work, { isHome: false });
+  await requestMove(work);
 }
 
 interface Target {
@@ -97,12 +97,12 @@ async function saveTarget(work: Work, { clock, to, hasSubscriptions: hasAny, mov
   return decision;
 }
 
-async function requestMove(work: Work, { isHome }: { readonly isHome: boolean }): Promise<void> {
+async function requestMove(work: Work): Promise<void> {
   // The caller wants to see failures, so deferred work is retried.
   await takeUpAgain(work);
   await requestEffect(work, {
     task: moveClockTask,
-    payload: { isHome },
+    payload: {},
     key: `${moveClockTask}:${work.environmentId}`,
     assume: moveClockInDryRun,
   });
@@ -137,15 +137,15 @@ export async function readMovedClock(work: Work, others: readonly ClockOfCell[])
  * Moves the clock of an environment to its target with all work due on the way. Does nothing if it has arrived. Refuses
  * with `testClockMoving` when the time is up: the queue continues it. Home then has the other cells follow, so none is ahead of it.
  */
-export async function moveClock(context: JobContext, environmentId: number, isHome: boolean): Promise<void> {
+export async function moveClock(context: JobContext, environmentId: number): Promise<void> {
   const failure = await moveClockHere(context, environmentId).then(
     () => null,
     (error: unknown) => ({ error }),
   );
   const { cells } = (context.services ?? {}) as WithCells;
-  const isDone = !isHome || cells === undefined || (await haveOthersFollow(context, cells, environmentId));
+  const isDone = cells === undefined || (await haveOthersFollow(context, cells, environmentId));
   if (failure !== null) throw failure.error;
-  if (!isDone) await moveClock(context, environmentId, isHome);
+  if (!isDone) await moveClock(context, environmentId);
 }
 
 async function moveClockHere(context: JobContext, environmentId: number): Promise<void> {
@@ -161,13 +161,14 @@ async function moveClockHere(context: JobContext, environmentId: number): Promis
 }
 
 /**
- * Has the other cells follow home. Each moves with a job of its own, so one that does not respond delays none of the others.
- * Returns whether home had arrived.
+ * Has the other cells follow, if this is home. Each moves with a job of its own, so one that does not respond delays none of the others.
+ * Returns whether it had arrived.
  */
 async function haveOthersFollow(context: JobContext, cells: Cells, environmentId: number): Promise<boolean> {
   await cells.refresh();
   const others = cells.others() ?? [];
-  const clock = others.length === 0 ? null : await runInJob(context, environmentId, readClock);
+  const read = async (work: Work) => ((await isOfHome(work)) ? readClock(work) : null);
+  const clock = others.length === 0 ? null : await runInJob(context, environmentId, read);
   if (clock?.now == null || clock.movedAt === null) return true;
   if (clock.target !== null) return false;
   const { now: to, movedAt } = clock;

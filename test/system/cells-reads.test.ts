@@ -241,6 +241,8 @@ test('the audit log and the deliveries of a webhook are those of all cells, and 
   assert(log.data.every(({ action }: Body) => action !== 'copy_catalog'));
   const made = await three.ok('GET', '/audit-log?record=customer&action=POST%20/customers&limit=4');
   assert.deepEqual([made.total, made.data.length, made.hasMore], [6, 4, true]);
+  const rest = await three.ok('GET', `/audit-log?limit=4&cursor=${encodeURIComponent(made.nextCursor)}`);
+  assert.deepEqual([rest.data.length, rest.hasMore], [2, false]);
   const deliveries = await three.ok('GET', `/webhooks/${three.webhookId}/deliveries?eventType=customer.created`);
   assert.deepEqual([deliveries.total, deliveries.data.length], [6, 6]);
   for (const { id } of deliveries.data) {
