@@ -289,8 +289,9 @@ test('a feed of changes and a tail of usage tell of each cell', async () => {
   }
   const tail = String(await three.ok('GET', `/usage-events/tail?usageMeterId=${three.meterId}`));
   const told = JSON.parse(/data: (.*)/.exec(tail)?.[1] ?? '{}').usageEvents;
+  // Before them are those that came within ten seconds.
   assert.deepEqual(
-    told.map(({ transactionId }: Body) => transactionId),
+    told.slice(0, 3).map(({ transactionId }: Body) => transactionId),
     ['tail 2', 'tail 1', 'tail 0'],
   );
 });
