@@ -71,7 +71,6 @@ before(async () => {
 });
 
 after(async () => {
-  if (process.env.SHOW) console.error(service.output.slice(-6000));
   await service.remove();
   await stop();
 });
