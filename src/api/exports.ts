@@ -184,6 +184,7 @@ export const exportRoutes = [
     text: () => '',
     file: {
       contentType: 'text/csv; charset=utf-8',
+      isWhole: true,
       name: ([{ file }]) => file,
       render: (parts, readMore) => Readable.from(textsOf(parts, readMore), { objectMode: false }),
     },

@@ -273,16 +273,22 @@ async function answerOfAll(home: Serving, cells: Cells, received: Received): Pro
     const parts: Parts<unknown> = [atHome.part, ...(await Promise.all(others.map(readThere)))];
     return { input, others, parts };
   };
-  const { input, others, parts } = await (route.method === 'GET' ? readSettled(cells, readAll) : readAll());
+  const { version, answer } = await readSettled(cells, readAll);
+  const { input, others, parts } = answer;
   if ('apiKeyHash' in entry) home.keyUse.note(entry.apiKeyHash);
   const answered = join(parts, input);
   if (route.file) {
-    const readMore: ReadMore = async (readNext, position = 0) => {
-      const name = others[position - 1];
+    const readIn = async <Read>(name: string | undefined, readNext: (work: Work) => Promise<Read>) => {
       if (name === undefined) return actIn(home, received, { entry }, readNext);
       // Home permits each of the reads.
       await actIn(home, received, { entry }, async () => true);
       return actIn(await home.inCell(name), received, { entry: caller }, readNext);
+    };
+    const { isWhole = false } = route.file;
+    const readMore: ReadMore = async (readNext, position = 0) => {
+      const more = await readIn(others[position - 1], readNext);
+      if (isWhole && (await cells.settled()) !== version) throw new Problem('cellNotReady');
+      return more;
     };
     return fileAnswer(route.file, reply, answered, readMore);
   }
@@ -293,11 +299,11 @@ async function answerOfAll(home: Serving, cells: Cells, received: Received): Pro
 const mostReads = 5;
 
 /** Reads in all cells while no slot moves between them, so that no row is missing or comes twice. */
-async function readSettled<Answer>(cells: Cells, read: () => Promise<Answer>): Promise<Answer> {
+async function readSettled<Answer>(cells: Cells, read: () => Promise<Answer>) {
   for (let n = 0; n < mostReads; n++) {
     const version = await cells.settled();
     const answer = await read();
-    if ((await cells.settled()) === version) return answer;
+    if ((await cells.settled()) === version) return { version, answer };
   }
   throw new Problem('cellNotReady');
 }

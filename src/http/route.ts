@@ -26,6 +26,8 @@ interface FileAnswer<Answer> {
   readonly contentType: string;
   /** A stream is sent as it is read, so it holds no more than its reader takes. */
   readonly render: (answer: Answer, readMore: ReadMore) => string | Readable | Promise<string | Buffer>;
+  /** Whether it breaks off when customers have moved between cells, because a row could be missing or come twice. */
+  readonly isWhole?: boolean;
   /** The name of a file to be stored. */
   readonly name?: (answer: Answer) => string;
 }
