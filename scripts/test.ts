@@ -42,7 +42,11 @@ const oldestPostgres = ['/usr/lib/postgresql/15/bin', '/opt/homebrew/opt/postgre
 );
 const oldestName = 'PostgreSQL 15';
 /** The files that also run with customers in several cells. */
-const onCells = ['test/stories/ledger.test.ts', 'test/stories/usage-repeats.test.ts'];
+const onCells = [
+  'test/stories/first-month.test.ts',
+  'test/stories/ledger.test.ts',
+  'test/races/holds-parallel.test.ts',
+];
 const usualCells = 4;
 const onOldestPostgres = ['test/api/api.test.ts', 'test/stories/ledger.test.ts', 'test/api/requests.test.ts'];
 
