@@ -11,7 +11,12 @@ const askedAtOnce = 16;
 /** Sets up the plan and creates customers on it, through the API. */
 export async function makePopulation(service: BenchService, plan: object, size: number): Promise<Population> {
   await ask(service, 'POST', '/pricing-models/setup', plan);
-  const externalIds = Array.from({ length: size }, (_, index) => `customer-${index}`);
+  return addCustomers(service, 'customer', size);
+}
+
+/** Creates customers on the default plan, with that word in their names. */
+export async function addCustomers(service: BenchService, word: string, size: number): Promise<Population> {
+  const externalIds = Array.from({ length: size }, (_, index) => `${word}-${index}`);
   const subscriptionIds: string[] = [];
   const waiting = externalIds.values();
   // The iterator is shared, so each worker takes the next waiting customer.

@@ -6,7 +6,7 @@ import type { Measured, Row } from './measured.ts';
 import { limitedPlan, meterPlan, mixedPlan, models, poolPlan, pricedByModel, pricedPlan, priceSlugs } from './plans.ts';
 import type { EventSources } from './requests.ts';
 import { ask, type BenchService } from './running.ts';
-import { connectionsOr, olderPartitions, seconds, storedEvents } from './settings.ts';
+import { connectionsOr, olderPartitions, seconds, storedEvents, storedPartitions } from './settings.ts';
 import { fillOlderPartitions, storeEvents } from './stored-events.ts';
 
 export const subscriptions = 1_000;
@@ -92,10 +92,12 @@ async function bulkAtStored(service: BenchService): Promise<Measured> {
   await ingestInBulk(service, sources, batches);
   await connected(service.databaseUrl, emptyUsageEvents);
   const empty = await ingestInBulk(service, sources, batches);
-  await storeEvents(service.databaseUrl, storedEvents);
+  await storeEvents(service.databaseUrl, { size: storedEvents, partitions: storedPartitions });
   const full = await ingestInBulk(service, sources, batches, secondsWhenFull);
-  const walWhenEmpty = Math.round(empty.costs.walBytes / (empty.requests * batches.size));
-  const note = `${storedEvents} events stored before, ${secondsWhenFull} s; limit: the same when empty (${walWhenEmpty} bytes of WAL an event)`;
+  const { costs, requests } = empty;
+  const each = requests * batches.size;
+  const whenEmpty = `${Math.round(costs.walBytes / each)} bytes of WAL and ${(((costs.cpu.database ?? 0) * 1_000_000) / each).toFixed(1)} µs of the database an event`;
+  const note = `${storedEvents} events in ${storedPartitions} partitions stored before, ${secondsWhenFull} s; limit: the same when empty (${whenEmpty})`;
   return { ...bulkFigures(full, batches.size), limit: empty.requestsPerSecond * batches.size, note };
 }
 

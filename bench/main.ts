@@ -1,3 +1,5 @@
+import { cellsRows } from './cells.ts';
+import { citusRows } from './citus.ts';
 import { dashboardRows } from './dashboard.ts';
 import { documentRows } from './documents.ts';
 import { ingestRows } from './ingest.ts';
@@ -20,6 +22,8 @@ const rows: Readonly<Record<string, Row>> = {
   ...renewalRows,
   ...webhookRows,
   ...twoProcessesRows,
+  ...cellsRows,
+  ...citusRows,
 };
 
 // Thousands need no decimals; for milliseconds the first one matters.

@@ -1,10 +1,11 @@
-import { type ChildProcess, type ChildProcessByStdio, spawn } from 'node:child_process';
+import { type ChildProcess, type ChildProcessByStdio, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
+import { promisify } from 'node:util';
 import { findEmbeddedPostgres } from '../src/embedded-postgres/start.ts';
 import { connected } from './database.ts';
 
@@ -21,7 +22,12 @@ export interface BenchService {
   readonly stop: () => Promise<void>;
 }
 
+type Settings = Readonly<Record<string, string>>;
+
 const key = 'sk_test_bench';
+const main = new URL('../src/main.ts', import.meta.url).pathname;
+// All processes of a database need the same one.
+const encryptionKey = Buffer.alloc(32, 'bench').toString('base64');
 
 // This process was started by the same launcher as a user's, so its options are the same.
 const engineOptions = process.execArgv.filter((option) => option.startsWith('--max-semi-space-size='));
@@ -29,7 +35,7 @@ const engineOptions = process.execArgv.filter((option) => option.startsWith('--m
 /** Starts `serve` as a user would, on its own port and data directory. `nodeOptions` precede the program. */
 export async function startService(nodeOptions: readonly string[] = []): Promise<BenchService> {
   const dataDirectory = await mkdtemp(join(tmpdir(), 'tollkeeper-bench-'));
-  const child = serve(dataDirectory, '', nodeOptions);
+  const child = serve(dataDirectory, { DATABASE_URL: '' }, nodeOptions);
   const stop = async () => {
     await end(child);
     await rm(dataDirectory, { recursive: true, force: true });
@@ -49,26 +55,41 @@ export async function startService(nodeOptions: readonly string[] = []): Promise
 
 /** The same service with a second process on its database. `stop` ends the second one only. */
 export async function startSecond(service: BenchService): Promise<BenchService> {
+  const second = await startOn(service.databaseUrl);
+  return {
+    ...second,
+    addresses: [...service.addresses, ...second.addresses],
+    pids: [...service.pids, ...second.pids],
+    ...{ address: service.address, pid: service.pid },
+  };
+}
+
+/** A service on that database, whose server runs already. `settings` are more variables of its environment. */
+export async function startOn(databaseUrl: string, settings: Settings = {}): Promise<BenchService> {
   const dataDirectory = await mkdtemp(join(tmpdir(), 'tollkeeper-bench-'));
-  const child = serve(dataDirectory, service.databaseUrl);
+  const child = serve(dataDirectory, { DATABASE_URL: databaseUrl, ...settings });
   const stop = async () => {
     await end(child);
     await rm(dataDirectory, { recursive: true, force: true });
   };
   try {
     const address = await addressOf(child);
-    if (child.pid === undefined) throw new Error('the second process does not run');
-    return { ...service, addresses: [service.address, address], pids: [service.pid, child.pid], stop };
+    const { pid } = child;
+    if (pid === undefined) throw new Error('the process does not run');
+    return { address, addresses: [address], key, databaseUrl, pid, pids: [pid], stop };
   } catch (error) {
     await stop();
     throw error;
   }
 }
 
-const encryptionKey = Buffer.alloc(32, 'bench').toString('base64');
+/** Runs a command of the program on that database to its end. */
+export async function command(databaseUrl: string, words: readonly string[], settings: Settings = {}): Promise<void> {
+  const env = { ...process.env, TOLLKEEPER_ENCRYPTION_KEY: encryptionKey, DATABASE_URL: databaseUrl, ...settings };
+  await promisify(execFile)(process.execPath, [...engineOptions, main, ...words], { env });
+}
 
-function serve(dataDirectory: string, databaseUrl: string, nodeOptions: readonly string[] = []) {
-  const main = new URL('../src/main.ts', import.meta.url).pathname;
+function serve(dataDirectory: string, settings: Settings, nodeOptions: readonly string[] = []) {
   return spawn(process.execPath, [...engineOptions, ...nodeOptions, main, 'serve'], {
     stdio: ['ignore', 'pipe', 'inherit'],
     env: {
@@ -76,11 +97,10 @@ function serve(dataDirectory: string, databaseUrl: string, nodeOptions: readonly
       PORT: '0',
       TOLLKEEPER_DATA_DIR: dataDirectory,
       TOLLKEEPER_TEST_KEY: key,
-      // Both processes of a database need the same one.
       TOLLKEEPER_ENCRYPTION_KEY: encryptionKey,
       // One key asks for all.
       TOLLKEEPER_RATE_LIMIT: '0',
-      DATABASE_URL: databaseUrl,
+      ...settings,
     },
   });
 }

@@ -11,6 +11,9 @@ export const comparedSubscriptions = Math.ceil(renewalSubscriptions / 4);
 /** Existing usage events for `bulk-ingest-at-20m`. */
 export const storedEvents = numberOf('BENCH_STORED', 20_000_000);
 
+/** The partitions that hold them. */
+export const storedPartitions = numberOf('BENCH_STORED_PARTITIONS', 1);
+
 /** Older partitions of usage events, with which new ones are compared. */
 export const olderPartitions = numberOf('BENCH_PARTITIONS', 0, 0);
 

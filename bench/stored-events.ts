@@ -1,3 +1,4 @@
+import type pg from 'pg';
 import { formatId, idPrefixes } from '../src/kernel/id.ts';
 import { connected, readNumber } from './database.ts';
 
@@ -5,24 +6,35 @@ import { connected, readNumber } from './database.ts';
 const portion = 1_000_000;
 const month = 30 * 24 * 3_600_000;
 
+/** How many events there are, and in how many partitions: the last is the open one, and is compared with two older ones at most. */
+interface Stored {
+  readonly size: number;
+  readonly partitions: number;
+}
+
 /**
  * Fills the usage events table with events of existing series over the last thirty days. Their transaction ids are
  * unordered. Writes directly to the table as its owner.
  */
-export async function storeEvents(url: string, size: number): Promise<void> {
+export async function storeEvents(url: string, { size, partitions }: Stored): Promise<void> {
   await connected(url, async (client) => {
-    // Checkpoints would only slow this down.
-    await client.query(`alter system set max_wal_size = '32GB'`);
+    // Checkpoints would only slow this down. The WAL needs no more space than the events.
+    await client.query(`alter system set max_wal_size = '12GB'`);
     await client.query('select pg_reload_conf()');
     await client.query(`
       create temporary table series as
         select environment_id, id, row_number() over (order by id) - 1 as position from usage_series`);
     await client.query('analyze series');
     const series = await readNumber(client, 'select count(*) from series');
-    await client.query('alter table usage_events_0 drop constraint usage_events_transaction_unique');
-    for (let first = 0; first < size; first += portion)
-      await client.query(portionOf({ first, last: Math.min(first + portion, size) - 1, size, series }));
-    await client.query(transactionsIndexed);
+    for (let number = 0; number < partitions; number++) {
+      if (number > 0) await openPartition(client, number);
+      const unique = number === 0 ? 'usage_events_transaction_unique' : `events_${number}_transaction_unique`;
+      await client.query(`alter table usage_events_${number} drop constraint ${unique}`);
+      const end = Math.floor((size * (number + 1)) / partitions);
+      for (let first = Math.floor((size * number) / partitions); first < end; first += portion)
+        await client.query(portionOf({ first, last: Math.min(first + portion, end) - 1, size, series, number }));
+      await client.query(transactionsIndexed(number, unique));
+    }
     await client.query('alter system reset max_wal_size');
     await client.query('select pg_reload_conf()');
     await client.query('vacuum (analyze) usage_events');
@@ -30,12 +42,27 @@ export async function storeEvents(url: string, size: number): Promise<void> {
   });
 }
 
-// Created at the end in a fraction of the time, with a realistic fill factor. Pages of an index with unordered keys are
-// 69 % full, the natural logarithm of 2.
-const transactionsIndexed = `
-  set maintenance_work_mem = '1GB';
-  alter table usage_events_0 add constraint usage_events_transaction_unique unique (transaction_key) with (fillfactor = 69);
-  alter index usage_events_transaction_unique reset (fillfactor)`;
+const comparedWith = 2;
+
+async function openPartition(client: pg.Client, number: number): Promise<void> {
+  await client.query('select prepare_usage_partition()');
+  await client.query('select open_usage_partition((extract(epoch from now()) * 1000)::bigint, null)');
+  await client.query(
+    'update usage_partitions set unique_from = greatest(0, number - $1)::bigint << 40 where number = $2',
+    [comparedWith, number],
+  );
+}
+
+/**
+ * Creates the key of transactions at the end, in a fraction of the time, with a realistic fill factor. Pages of an index with
+ * unordered keys are 69 % full, the natural logarithm of 2.
+ */
+function transactionsIndexed(number: number, unique: string): string {
+  return `
+    set maintenance_work_mem = '1GB';
+    alter table usage_events_${number} add constraint ${unique} unique (transaction_key) with (fillfactor = 69);
+    alter index ${unique} reset (fillfactor)`;
+}
 
 const eventsOfOlder = 200_000;
 
@@ -60,15 +87,17 @@ interface Portion {
   readonly last: number;
   readonly size: number;
   readonly series: number;
+  /** The partition. */
+  readonly number: number;
 }
 
-function portionOf({ first, last, size, series }: Portion): string {
+function portionOf({ first, last, size, series, number }: Portion): string {
   const now = Date.now();
   // After the existing ids and before future ones, as if stored just now.
   const idStart = formatId('usageEvent', now, 0, 0).slice(idPrefixes.usageEvent.length + 1, -13);
   return `
     insert into usage_events (environment_id, series_id, booking, amount, usage_date, created_at, transaction_key, id, transaction_id)
-    select s.environment_id, s.id, 0, 1 + n % 7, at.ms, at.ms, md5('key ' || n)::uuid, '${idStart}' || lpad(n::text, 13, '0'),
+    select s.environment_id, s.id, ${number}::bigint << 40, 1 + n % 7, at.ms, at.ms, md5('key ' || n)::uuid, '${idStart}' || lpad(n::text, 13, '0'),
            md5(n::text)::uuid::text
       from generate_series(${first}::bigint, ${last}) n
       join series s on s.position = n % ${series},

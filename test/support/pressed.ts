@@ -44,10 +44,13 @@ export class PressedService {
       });
   }
 
-  /** Starts it and does not wait for it. */
-  static async spawn(settings: Readonly<Record<string, string>>): Promise<PressedService> {
+  /** Starts it, or another version of the program, and does not wait for it. */
+  static async spawn(
+    settings: Readonly<Record<string, string>>,
+    parameters: readonly string[] = [program],
+  ): Promise<PressedService> {
     const dataDirectory = await mkdtemp(join(await realpath(tmpdir()), 'tollkeeper-pressed-'));
-    const child = spawn(process.execPath, [program, 'serve'], {
+    const child = spawn(process.execPath, [...parameters, 'serve'], {
       stdio: ['ignore', 'pipe', 'pipe'],
       env: { ...process.env, PORT: '0', DATABASE_URL: '', TOLLKEEPER_DATA_DIR: dataDirectory, ...settings },
     });
@@ -55,8 +58,11 @@ export class PressedService {
   }
 
   /** Starts it and waits until it listens. */
-  static async start(settings: Readonly<Record<string, string>>): Promise<PressedService> {
-    const service = await PressedService.spawn(settings);
+  static async start(
+    settings: Readonly<Record<string, string>>,
+    parameters?: readonly string[],
+  ): Promise<PressedService> {
+    const service = await PressedService.spawn(settings, parameters);
     await service.untilListening();
     return service;
   }

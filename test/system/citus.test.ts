@@ -18,6 +18,7 @@ import { knownMigrations } from '../../src/database/migrate.ts';
 import { freePort } from '../../src/embedded-postgres/server.ts';
 import { msPerDay } from '../../src/kernel/calendar.ts';
 import { check, createOrganization } from '../../src/main-admin.ts';
+import { addCell, assignSlots } from '../../src/main-cells.ts';
 import { placeCell } from '../../src/main-placing.ts';
 import type { Answer, Body } from '../support/harness.ts';
 import { plans } from '../support/plans.ts';
@@ -83,6 +84,14 @@ const newMigration = `
     return (select count(*) from memos m where m.environment_id = p_environment);
   create policy guests on memos to tollkeeper_service
     using (environment_id = (select current_environment()) and (select current_pricing_model()) is null);
+`;
+
+/** A migration of tables that a load reads and writes. */
+const widening = `
+  -- Notes on customers and events.
+  alter table customers add column note text;
+  alter table usage_events add column note text;
+  create index customers_by_note on customers (environment_id, note) where note is not null;
 `;
 
 /** Stops or starts the second node. */
@@ -301,7 +310,7 @@ suite('on a cluster of Citus', { skip }, () => {
     await assertSound(1);
   });
 
-  test('a schema on a node takes the migrations of a newer version, also where that was killed half-way', async () => {
+  test('a schema on a node takes the migrations of a newer version, also where that was killed half-way', async (t) => {
     const [older, newer] = [join(directory, 'older'), join(directory, 'newer')];
     for (const version of [older, newer]) {
       for (const part of ['src', 'migrations', 'package.json'])
@@ -349,27 +358,22 @@ suite('on a cluster of Citus', { skip }, () => {
     assert.deepEqual(memo, { number: '1', updated_at: '2', memos: 1, counted: '1' });
     const audited = await query(2, `select action from second.audit_log where record_id = 'a'`);
     assert.equal(audited.length, 1);
-  });
 
-  // Cells do not serve requests yet. Until then, installations are what a cluster divides.
-  test('two schemas on two nodes take a load at the same time, and each keeps its own', async (t) => {
-    await placeOn(1);
-    const schemas = [schema, second];
-    const services = await Promise.all(
-      schemas.map((name, index) => PressedService.start({ ...settingsAt(index + 1), DATABASE_SCHEMA: name })),
-    );
-    t.after(() => Promise.all(services.map((service) => service.remove())));
+    // The next update is expanded under the load of a service that goes on.
+    const service = await PressedService.start({ ...settingsAt(2), DATABASE_SCHEMA: second }, parameters(newer));
+    t.after(() => service.remove());
+    const buyers = await subscribe(service, ['left', 'right']);
     const end = new AbortController();
-    const loaded = services.map(async (service, index) => {
-      const buyers = await subscribe(service, ['left', 'right']);
-      const { stored } = await load(buyers, () => service, end.signal);
-      assert(stored > 0);
-      assert.deepEqual(await sumsOf(index + 1, String(schemas[index]), buyers), { events: stored, used: stored });
-    });
-    await sleep(3_000);
+    const loading = load(buyers, () => service, end.signal);
+    loading.catch(() => undefined);
+    const next = `${String(files.length + 2).padStart(4, '0')}-notes.sql`;
+    await writeFile(join(newer, 'migrations', next), widening);
+    await tollkeeper(newer, 2, 'migrate', '--json');
+    const { events: before } = await sumsOf(2, second, buyers);
+    await until('events are stored after the update', async () => (await sumsOf(2, second, buyers)).events > before);
     end.abort();
-    await Promise.all(loaded);
-    for (const [index, name] of schemas.entries()) await assertSound(index + 1, name);
+    const { stored } = await loading;
+    assert.deepEqual(await sumsOf(2, second, buyers), { events: stored, used: stored });
   });
 
   test('a schema that moves under load loses and doubles nothing, and a node that is down is waited for', async () => {
@@ -406,5 +410,33 @@ suite('on a cluster of Citus', { skip }, () => {
     await until('the service is back', async () => (await ask(service, 'GET', '/customers/a')).status === 200);
     await until('the service is ready', async () => (await service.status('/ready')) === 200);
     await service.stop();
+  });
+
+  test('a home cell and another cell on two nodes share the load of one service', async (t) => {
+    await placeOn(2);
+    const cell = 'cell_c';
+    const config = configAt(2);
+    await printed(() => addCell(config, cell, { url: urlOf(0).replace('postgres@', ''), ...json }));
+    const { address } = await printed(() => placeCell(config, cell, { node: `127.0.0.1:${firstPort + 1}`, ...json }));
+    assert.equal(address, urlOf(1).replace('postgres@', ''));
+    await printed(() => assignSlots(config, cell, { slots: '1900', ...json }));
+    const service = await PressedService.start(settingsAt(2));
+    t.after(() => service.remove());
+    const names = Array.from({ length: 12 }, (_, index) => `spread ${index}`);
+    const buyers = await subscribe(service, names);
+    const end = new AbortController();
+    const loading = load(buyers, () => service, end.signal);
+    await sleep(3_000);
+    end.abort();
+    const { stored } = await loading;
+    assert(stored > 0);
+    const [atHome, there] = [await sumsOf(2, schema, buyers), await sumsOf(1, cell, buyers)];
+    assert(atHome.events > 0 && there.events > 0, 'both cells have customers');
+    assert.equal(atHome.events + there.events, stored);
+    assert.equal(atHome.used + there.used, stored);
+    const { body: page } = await ask(service, 'GET', '/customers?limit=100');
+    const listed: string[] = page.data.map(({ externalId }: Body) => externalId);
+    assert.deepEqual(listed.filter((name) => names.includes(name)).sort(), [...names].sort());
+    await assertSound(2);
   });
 });
