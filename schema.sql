@@ -2831,6 +2831,16 @@ begin
      from (select distinct environment_id, webhook_id from webhook_deliveries
             where status = 'pending' and right(id, 2) = any(codes)) due;
   set constraints all immediate;
+  -- This cell may have copied a change of the catalog that the source had not, while their rows were in neither.
+  perform set_config('tollkeeper.moving', '', true);
+  for moved in select environment_id, array_agg(id) as ids from customers where right(id, 2) = any(codes) group by environment_id loop
+    perform follow_catalog(array[moved.environment_id],
+      array(select e.id from environments e where e.id = moved.environment_id and e.allow_multiple_subscriptions), moved.ids);
+    perform schedule_intervals(moved.environment_id, p.pricing_model_id)
+       from (select distinct c.pricing_model_id from customers c
+               join prices on prices.environment_id = c.environment_id and prices.pricing_model_id = c.pricing_model_id and prices.has_own_interval
+              where c.environment_id = moved.environment_id and c.id = any(moved.ids)) p;
+  end loop;
 end $function$;
 CREATE OR REPLACE FUNCTION public.add_credit_subjects()
  RETURNS trigger
@@ -4360,6 +4370,28 @@ begin
          updated_at = greatest(s.updated_at, new.updated_at)
    where s.environment_id = new.environment_id and s.adjustment_id = new.id and s.status = 'pending';
   return null;
+end $function$;
+CREATE OR REPLACE FUNCTION public.follow_catalog(of_environments bigint[], lifted bigint[], customers text[])
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+begin
+  perform set_config('tollkeeper.action', 'follow_catalog', true);
+  -- A link that was made with its end is not detached from.
+  update subscription_item_features s
+     set product_feature_id = null, detached_at = f.expired_at, detached_reason = 'product_feature_expired', updated_at = f.expired_at
+    from product_features f
+   where f.environment_id = any(of_environments) and f.expired_at = f.updated_at
+     and s.environment_id = f.environment_id and s.product_feature_id = f.id
+     and (customers is null or s.subscription_id in (
+       select u.id from subscriptions u where u.environment_id = any(of_environments) and u.customer_id = any(customers)));
+  update subscriptions s set exclusive = false
+    from (select environment_id, id from subscriptions u
+           where environment_id = any(lifted) and exclusive and status not in ('canceled', 'incomplete_expired')
+             and (customers is null or u.customer_id = any(customers))
+           order by id for no key update) living
+   where s.environment_id = living.environment_id and s.id = living.id;
 end $function$;
 CREATE OR REPLACE FUNCTION public.follow_purchase()
  RETURNS trigger
@@ -6176,19 +6208,13 @@ CREATE OR REPLACE FUNCTION public.row_limits()
 BEGIN ATOMIC
  VALUES ('products'::text,'pricing_model_id'::text,'pricing_models'::text,'active'::text,1000), ('products'::text,'pricing_model_id'::text,'pricing_models'::text,'true'::text,10000), ('features'::text,'pricing_model_id'::text,'pricing_models'::text,'active'::text,1000), ('features'::text,'pricing_model_id'::text,'pricing_models'::text,'true'::text,10000), ('resources'::text,'pricing_model_id'::text,'pricing_models'::text,'active'::text,1000), ('resources'::text,'pricing_model_id'::text,'pricing_models'::text,'true'::text,10000), ('usage_meters'::text,'pricing_model_id'::text,'pricing_models'::text,'true'::text,200), ('credit_pools'::text,'pricing_model_id'::text,'pricing_models'::text,'true'::text,100), ('prices'::text,'pricing_model_id'::text,'pricing_models'::text,'active'::text,5000), ('prices'::text,'pricing_model_id'::text,'pricing_models'::text,'true'::text,20000), ('prices'::text,'usage_meter_id'::text,'usage_meters'::text,'active and "where" is not null'::text,100), ('product_features'::text,'pricing_model_id'::text,'pricing_models'::text,'expired_at is null'::text,20000), ('product_features'::text,'pricing_model_id'::text,'pricing_models'::text,'true'::text,50000), ('subscriptions'::text,'customer_id'::text,'customers'::text,'status not in (''canceled'', ''incomplete_expired'')'::text,500), ('invoice_items'::text,'customer_id'::text,'customers'::text,'invoice_id is null'::text,1000), ('discount_redemptions'::text,'subscription_id'::text,'subscriptions'::text,'subscription_id is not null and removed_at is null'::text,20), ('usage_credits'::text,'ledger_account_id'::text,'ledger_accounts'::text,'source = ''manual_adjustment'' and feature_id is null and transferred_from is null and not spent'::text,10000), ('subscription_item_features'::text,'subscription_id'::text,'subscriptions'::text,'manually_created and expired_at is null'::text,1000);
 END;
-CREATE OR REPLACE FUNCTION public.schedule_new_intervals(catalog jsonb)
+CREATE OR REPLACE FUNCTION public.schedule_intervals(of_environment bigint, pricing_model text)
  RETURNS void
- LANGUAGE plpgsql
+ LANGUAGE sql
  SET search_path TO 'public', 'pg_temp'
-AS $function$
-begin
-  perform enqueue_job('schedule_interims',
-      json_build_object('environmentId', added.environment_id, 'pricingModelId', added.pricing_model_id, 'after', ''),
-      'schedule_interims:' || added.pricing_model_id, now(), 25)
-    from (select distinct r.environment_id, r.pricing_model_id from jsonb_populate_recordset(null::prices, catalog -> 'prices') r
-           where r.has_own_interval
-             and not exists (select from prices t where t.environment_id = r.environment_id and t.id = r.id)) added;
-end $function$;
+BEGIN ATOMIC
+ SELECT enqueue_job('schedule_interims'::text, json_build_object('environmentId', of_environment, 'pricingModelId', pricing_model, 'after', ''), ('schedule_interims:'::text || pricing_model), now(), 25) AS enqueue_job;
+END;
 CREATE OR REPLACE FUNCTION public.secure_tenant_tables()
  RETURNS void
  LANGUAGE plpgsql
@@ -6933,7 +6959,10 @@ begin
       from jsonb_array_elements(catalog -> 'environments') e));
   lifted := array(select e.id from environments e join jsonb_populate_recordset(null::environments, catalog -> 'environments') r using (id)
     where r.allow_multiple_subscriptions and not e.allow_multiple_subscriptions);
-  perform schedule_new_intervals(catalog);
+  perform schedule_intervals(added.environment_id, added.pricing_model_id)
+     from (select distinct r.environment_id, r.pricing_model_id from jsonb_populate_recordset(null::prices, catalog -> 'prices') r
+            where r.has_own_interval
+              and not exists (select from prices t where t.environment_id = r.environment_id and t.id = r.id)) added;
   -- Nothing refers to these, and others take their places.
   of_organization := array(select id from environments where organization_id = wanted);
   perform remove_from_copy(name, of_organization, catalog -> name) from copied_tables() where name in ('credit_pool_rates', 'tax_rates');
@@ -6959,18 +6988,7 @@ begin
   for copied in select name from copied_tables() where name not in ('organizations', 'environments') order by place desc loop
     perform remove_from_copy(copied.name, of_organization, catalog -> copied.name);
   end loop;
-  -- The actions at home do this there, and no log has it yet. A link that was made with its end is not detached from.
-  perform set_config('tollkeeper.action', 'follow_catalog', true);
-  update subscription_item_features s
-     set product_feature_id = null, detached_at = f.expired_at, detached_reason = 'product_feature_expired', updated_at = f.expired_at
-    from product_features f
-   where f.environment_id = any(of_organization) and f.expired_at = f.updated_at
-     and s.environment_id = f.environment_id and s.product_feature_id = f.id;
-  update subscriptions s set exclusive = false
-    from (select environment_id, id from subscriptions
-           where environment_id = any(lifted) and exclusive and status not in ('canceled', 'incomplete_expired')
-           order by id for no key update) living
-   where s.environment_id = living.environment_id and s.id = living.id;
+  perform follow_catalog(of_organization, lifted, null);
 end $function$;
 
 create policy tenant on api_keys to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));

@@ -213,15 +213,33 @@ begin
     using of_organization, kept;
 end $$;
 
--- Schedules the subscriptions of a cell again for prices with an interval of their own, before these are copied.
-create function schedule_new_intervals(catalog jsonb) returns void language plpgsql volatile set search_path from current as $$
+-- Schedules the subscriptions of a pricing model again, because it may have prices with an interval of their own that they do not follow.
+create function schedule_intervals(of_environment bigint, pricing_model text) returns void language sql volatile set search_path from current
+begin atomic
+  select enqueue_job('schedule_interims', json_build_object('environmentId', of_environment, 'pricingModelId', pricing_model, 'after', ''),
+    'schedule_interims:' || pricing_model, now(), 25);
+end;
+
+-- Does for the subscriptions of a cell what the actions at home do there when the catalog changes: those of these customers, or of all
+-- with null. `lifted` are environments that allow several subscriptions.
+create function follow_catalog(of_environments bigint[], lifted bigint[], customers text[]) returns void
+  language plpgsql volatile set search_path from current as $$
 begin
-  perform enqueue_job('schedule_interims',
-      json_build_object('environmentId', added.environment_id, 'pricingModelId', added.pricing_model_id, 'after', ''),
-      'schedule_interims:' || added.pricing_model_id, now(), 25)
-    from (select distinct r.environment_id, r.pricing_model_id from jsonb_populate_recordset(null::prices, catalog -> 'prices') r
-           where r.has_own_interval
-             and not exists (select from prices t where t.environment_id = r.environment_id and t.id = r.id)) added;
+  perform set_config('tollkeeper.action', 'follow_catalog', true);
+  -- A link that was made with its end is not detached from.
+  update subscription_item_features s
+     set product_feature_id = null, detached_at = f.expired_at, detached_reason = 'product_feature_expired', updated_at = f.expired_at
+    from product_features f
+   where f.environment_id = any(of_environments) and f.expired_at = f.updated_at
+     and s.environment_id = f.environment_id and s.product_feature_id = f.id
+     and (customers is null or s.subscription_id in (
+       select u.id from subscriptions u where u.environment_id = any(of_environments) and u.customer_id = any(customers)));
+  update subscriptions s set exclusive = false
+    from (select environment_id, id from subscriptions u
+           where environment_id = any(lifted) and exclusive and status not in ('canceled', 'incomplete_expired')
+             and (customers is null or u.customer_id = any(customers))
+           order by id for no key update) living
+   where s.environment_id = living.environment_id and s.id = living.id;
 end $$;
 
 -- Makes the catalog of a cell equal to that of the home cell. One who writes has locked the copy first and then read the catalog, so
@@ -241,7 +259,10 @@ begin
       from jsonb_array_elements(catalog -> 'environments') e));
   lifted := array(select e.id from environments e join jsonb_populate_recordset(null::environments, catalog -> 'environments') r using (id)
     where r.allow_multiple_subscriptions and not e.allow_multiple_subscriptions);
-  perform schedule_new_intervals(catalog);
+  perform schedule_intervals(added.environment_id, added.pricing_model_id)
+     from (select distinct r.environment_id, r.pricing_model_id from jsonb_populate_recordset(null::prices, catalog -> 'prices') r
+            where r.has_own_interval
+              and not exists (select from prices t where t.environment_id = r.environment_id and t.id = r.id)) added;
   -- Nothing refers to these, and others take their places.
   of_organization := array(select id from environments where organization_id = wanted);
   perform remove_from_copy(name, of_organization, catalog -> name) from copied_tables() where name in ('credit_pool_rates', 'tax_rates');
@@ -267,18 +288,7 @@ begin
   for copied in select name from copied_tables() where name not in ('organizations', 'environments') order by place desc loop
     perform remove_from_copy(copied.name, of_organization, catalog -> copied.name);
   end loop;
-  -- The actions at home do this there, and no log has it yet. A link that was made with its end is not detached from.
-  perform set_config('tollkeeper.action', 'follow_catalog', true);
-  update subscription_item_features s
-     set product_feature_id = null, detached_at = f.expired_at, detached_reason = 'product_feature_expired', updated_at = f.expired_at
-    from product_features f
-   where f.environment_id = any(of_organization) and f.expired_at = f.updated_at
-     and s.environment_id = f.environment_id and s.product_feature_id = f.id;
-  update subscriptions s set exclusive = false
-    from (select environment_id, id from subscriptions
-           where environment_id = any(lifted) and exclusive and status not in ('canceled', 'incomplete_expired')
-           order by id for no key update) living
-   where s.environment_id = living.environment_id and s.id = living.id;
+  perform follow_catalog(of_organization, lifted, null);
 end $$;
 
 -- Gives this cell its number, and series of usage that no other cell has.
@@ -296,7 +306,8 @@ revoke all on function number_cell(integer) from public;
 revoke all on function read_catalog(text) from public;
 revoke all on function write_catalog(text, jsonb) from public;
 revoke all on function remove_from_copy(text, bigint[], jsonb) from public;
-revoke all on function schedule_new_intervals(jsonb) from public;
+revoke all on function schedule_intervals(bigint, text) from public;
+revoke all on function follow_catalog(bigint[], bigint[], text[]) from public;
 grant execute on function give_slots(text, integer) to tollkeeper_worker;
 grant execute on function number_cell(integer) to tollkeeper_worker;
 grant execute on function read_catalog(text) to tollkeeper_worker;

@@ -334,6 +334,16 @@ begin
      from (select distinct environment_id, webhook_id from webhook_deliveries
             where status = 'pending' and right(id, 2) = any(codes)) due;
   set constraints all immediate;
+  -- This cell may have copied a change of the catalog that the source had not, while their rows were in neither.
+  perform set_config('tollkeeper.moving', '', true);
+  for moved in select environment_id, array_agg(id) as ids from customers where right(id, 2) = any(codes) group by environment_id loop
+    perform follow_catalog(array[moved.environment_id],
+      array(select e.id from environments e where e.id = moved.environment_id and e.allow_multiple_subscriptions), moved.ids);
+    perform schedule_intervals(moved.environment_id, p.pricing_model_id)
+       from (select distinct c.pricing_model_id from customers c
+               join prices on prices.environment_id = c.environment_id and prices.pricing_model_id = c.pricing_model_id and prices.has_own_interval
+              where c.environment_id = moved.environment_id and c.id = any(moved.ids)) p;
+  end loop;
 end $$;
 
 -- Numbers of units of work with usage follow on those of the source, so that what was recorded there came before. Nobody draws one

@@ -398,7 +398,7 @@ describe('a mover that is killed', () => {
       await assertMoved(customer, balance);
     });
 
-  test('when the source has committed and the target has not, the stored rows arrive', async () => {
+  test('when the source has committed and the target has not, the stored rows arrive and follow the catalog', async () => {
     const { customer, code } = await nextCustomer(cellA);
     const balance = await balanceOf(customer);
     const wanted = (await slotsOf('cell_b')) + 1;
@@ -413,11 +413,19 @@ describe('a mover that is killed', () => {
       await from.transaction().execute(async (departure) => storeDeparture(to, await takeSlots(departure, [code])));
       assert.equal((await placesOfCustomers()).get(customer), undefined);
       assert.equal((await ask('GET', `/customers/${customer}`)).status, 503);
+      // Both cells copy this while they have no subscription of the customer.
+      await ok('PUT', '/settings', { settings: { allowMultipleSubscriptions: true } });
     } finally {
       await Promise.all([home.destroy(), from.destroy(), to.destroy()]);
     }
     await printed(() => moveSlots(config(), 'cell_a', 'cell_b', { slots: String(wanted), ...json }));
     await assertMoved(customer, balance);
+    const exclusive = await elsewhere.query(
+      `select from cell_b.subscriptions s join cell_b.customers c on c.environment_id = s.environment_id and c.id = s.customer_id
+        where c.external_id = $1 and s.status = 'active' and s.exclusive`,
+      [customer],
+    );
+    assert.equal(exclusive.rowCount, 0, 'it follows the change of the settings');
     await assertSound();
   });
 });
