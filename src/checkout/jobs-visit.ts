@@ -74,7 +74,7 @@ export async function inVisit<Answer>(
   { context, pass, request, isForm }: Visit,
   act: (at: Visitor) => Promise<Answer>,
 ): Promise<Answer> {
-  const { database, services } = context;
+  const { database, services, slots } = context;
   const outcome = await runInEnvironment(
     database,
     { environmentId: pass.environmentId },
@@ -86,7 +86,7 @@ export async function inVisit<Answer>(
       const encryption = encryptionOf(services);
       return act({ work, customer, processors: createProcessors(work.db, services), encryption, language });
     },
-    { publicUrl: request.publicUrl, attended: true, auditContext: context.auditContext, readOnly: !isForm },
+    { publicUrl: request.publicUrl, attended: true, auditContext: context.auditContext, readOnly: !isForm, slots },
   );
   if (outcome === null) throw new Problem('portalClosed');
   await runEffects(context, outcome.effects);

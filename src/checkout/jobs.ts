@@ -21,6 +21,8 @@ interface CheckoutPlace {
   readonly network?: string | null;
   /** The language of the browser. */
   readonly language?: Language;
+  /** The slots that it is about, where customers live in several cells. */
+  readonly slots?: readonly string[];
 }
 
 /**
@@ -82,14 +84,20 @@ async function tryToConfirm(
 
 async function run<Answer>(
   context: JobContext,
-  { environmentId, publicUrl, sessionId, readOnly = false }: CheckoutPlace & { readonly readOnly?: boolean },
+  {
+    environmentId,
+    publicUrl,
+    sessionId,
+    slots = [],
+    readOnly = false,
+  }: CheckoutPlace & { readonly readOnly?: boolean },
   act: (work: Work, processors: Processors) => Promise<Answer>,
 ) {
   const outcome = await runInEnvironment(
     context.database,
     { environmentId },
     (work) => act(work, createProcessors(work.db, context.services)),
-    { publicUrl, attended: true, auditContext: context.auditContext, readOnly },
+    { publicUrl, attended: true, auditContext: context.auditContext, readOnly, slots },
   );
   if (outcome === null) throw new Problem('checkoutSessionNotFound', { id: sessionId });
   return outcome;

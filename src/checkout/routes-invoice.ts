@@ -61,7 +61,13 @@ async function inInvoice<Answer>(
       context.admit('visitor', customer.id);
       return act(work, createProcessors(work.db, context.services));
     },
-    { publicUrl: request.publicUrl, attended: true, auditContext: context.auditContext, readOnly },
+    {
+      publicUrl: request.publicUrl,
+      attended: true,
+      auditContext: context.auditContext,
+      readOnly,
+      slots: context.slots,
+    },
   );
   if (outcome === null) throw new Problem('linkInvalid');
   await runEffects(context, outcome.effects);

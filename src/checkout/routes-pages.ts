@@ -82,7 +82,7 @@ async function look(opened: Opened, draft: CheckoutDraft = {}) {
       if (session.customerId !== null) context.admit('visitor', session.customerId);
       return viewSession(work, createProcessors(work.db, context.services), session, draft, language);
     },
-    { publicUrl, readOnly: true },
+    { publicUrl, readOnly: true, slots: context.slots },
   );
   if (outcome === null) throw new Problem('linkInvalid');
   return outcome.answer;
@@ -187,7 +187,7 @@ async function pay(opened: Opened, entered: Step, form: PageRequest['form']): Pr
   const card = cardOf(view, { form, browser: opened.browser });
   if ('errors' in card) return { show: paymentPage({ ...step, errors: card.errors }), status: 422 };
   const { environmentId, publicUrl, sessionId, network, language } = opened;
-  const place = { environmentId, publicUrl, sessionId, network, language };
+  const place = { environmentId, publicUrl, sessionId, network, language, slots: opened.context.slots };
   const { name, email } = details;
   try {
     const confirmation = { ...draftOf(view, details), name, email, ...card, dueNow: shownDue, changedPlanId };

@@ -2,12 +2,13 @@ import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type pg from 'pg';
-import { cellOfRecord, type WithCells } from '../database/cells.ts';
+import { cellOfRecord, refusedSlots, type WithCells } from '../database/cells.ts';
 import type { Database } from '../database/database.ts';
 import type { PageShare } from '../database/page-share.ts';
 import { mayReach } from '../jobs/address-guard.ts';
 import type { JobContext } from '../jobs/queue.ts';
 import { type Html, html } from '../kernel/html.ts';
+import { slotOf } from '../kernel/id.ts';
 import { jsonIssues } from '../kernel/json.ts';
 import { type Language, languageAsked } from '../kernel/language.ts';
 import { Problem } from '../kernel/problem.ts';
@@ -29,6 +30,8 @@ export interface PageContext extends JobContext {
   readonly admit: (of: 'link' | 'visitor', name: string) => void;
   /** Lays out a document, of which pages may lay out few at a time. */
   readonly layOut: <Document>(act: () => Promise<Document>) => Promise<Document>;
+  /** The slots that the request is about, where customers live in several cells. */
+  readonly slots: readonly string[];
   /** The same in the cell of a record. */
   readonly inCellOf: (id: string) => Promise<PageContext>;
 }
@@ -174,7 +177,13 @@ export function registerPages(
           context.rateLimit?.admitPage('address', request.raw.socket.remoteAddress ?? '');
           const publicUrl = (context.publicUrl ?? addressAsked(request)).replace(/\/+$/, '');
           if (page.method === 'POST' && !isFromOurPages(request, publicUrl)) throw new Problem('formFromElsewhere');
-          const answer = await page.handle(contextOf(context, page, request, reply), pageRequest(request, publicUrl));
+          const handle = () => page.handle(contextOf(context, page, request, reply), pageRequest(request, publicUrl));
+          const answer = await handle().catch(async (error: unknown) => {
+            if (refusedSlots(error) === null) throw error;
+            // Its customer may have moved a moment ago.
+            await context.cells?.refresh();
+            return handle();
+          });
           return send(reply, answer, publicUrl.startsWith('https:'));
         },
       });
@@ -186,8 +195,9 @@ export function registerPages(
 function contextOf(context: PagesContext, page: Page, request: FastifyRequest, reply: FastifyReply): PageContext {
   const { cells, pageShare: share, rateLimit } = context;
   const gone = untilGone(reply);
-  const within = (whole: Database, pool?: pg.Pool): PageContext => ({
+  const within = (slots: readonly string[], whole: Database, pool?: pg.Pool): PageContext => ({
     ...withDoing(context, page, request),
+    slots,
     database: share?.database(gone, page.method === 'GET', pool) ?? whole,
     admit: (of, name) => rateLimit?.admitPage(of, name),
     async layOut(act) {
@@ -196,12 +206,13 @@ function contextOf(context: PagesContext, page: Page, request: FastifyRequest, r
     },
     async inCellOf(id) {
       const cell = await cellOfRecord(context, id);
+      const slots = cells === undefined || cells.others()?.length === 0 ? [] : [slotOf(id)];
       return cell === null || cells === undefined
-        ? within(context.database)
-        : within(await cells.open(cell), await cells.poolOf(cell));
+        ? within(slots, context.database)
+        : within(slots, await cells.open(cell), await cells.poolOf(cell));
     },
   });
-  return within(context.database);
+  return within([], context.database);
 }
 
 /** Aborted when the client closes the connection before it has the response. */

@@ -402,6 +402,11 @@ describe('a mover that is killed', () => {
     const { customer, code } = await nextCustomer(cellA);
     const balance = await balanceOf(customer);
     const wanted = (await slotsOf('cell_b')) + 1;
+    const { portalSession } = await ok('POST', `/customers/${customer}/portal-sessions`, {});
+    const { pathname, search } = new URL(portalSession.url);
+    const entered = await fetch(service.address + pathname + search, { redirect: 'manual' });
+    const [cookie = ''] = entered.headers.getSetCookie().map((text) => text.replace(/;.*/, ''));
+    const portal = async () => (await fetch(`${service.address}/portal`, { headers: { cookie } })).status;
     const open = (address: string, schema: string) =>
       createDatabase(createPool({ url: address, schema, size: 3, as: 'worker' }));
     const home = open(settings.DATABASE_URL ?? '', 'home');
@@ -412,7 +417,7 @@ describe('a mover that is killed', () => {
       await closeSlots(from, [code]);
       await from.transaction().execute(async (departure) => storeDeparture(to, await takeSlots(departure, [code])));
       assert.equal((await placesOfCustomers()).get(customer), undefined);
-      assert.equal((await ask('GET', `/customers/${customer}`)).status, 503);
+      assert.deepEqual([(await ask('GET', `/customers/${customer}`)).status, await portal()], [503, 503]);
       // Both cells copy this while they have no subscription of the customer.
       await ok('PUT', '/settings', { settings: { allowMultipleSubscriptions: true } });
     } finally {
@@ -420,6 +425,7 @@ describe('a mover that is killed', () => {
     }
     await printed(() => moveSlots(config(), 'cell_a', 'cell_b', { slots: String(wanted), ...json }));
     await assertMoved(customer, balance);
+    assert.equal(await portal(), 200);
     const exclusive = await elsewhere.query(
       `select from cell_b.subscriptions s join cell_b.customers c on c.environment_id = s.environment_id and c.id = s.customer_id
         where c.external_id = $1 and s.status = 'active' and s.exclusive`,
