@@ -38,6 +38,7 @@ const values: Readonly<Record<string, string>> = {
 /** Names under partial unique indexes. */
 const alsoVaried: Readonly<Record<string, readonly string[]>> = {
   customers: ['external_id'],
+  ledger_transactions: ['source_id'],
   resource_claims: ['external_id'],
 };
 
