@@ -398,7 +398,7 @@ export const registry = {
   ],
   paymentMethodInUse: [
     'CONFLICT',
-    'Payment method {id} is charged for {subscriptions}. Name another one there first, with PUT /subscriptions/{id}.',
+    'Payment method {id} is charged for {subscriptions}. Change the payment method of each of these subscriptions first.',
   ],
   paymentMethodNotFound: ['NOT_FOUND', 'No payment method with id {id}.'],
   invoiceItemNotFound: ['NOT_FOUND', 'No invoice item with id {id}.'],
