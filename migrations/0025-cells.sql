@@ -296,9 +296,11 @@ create function number_cell(given integer) returns void
   language plpgsql volatile security definer set search_path from current as $$
 declare
   first_series bigint := given::bigint << 40;
+  -- A schema on a node of Citus has a sequence in place of the identity.
+  numbers regclass := coalesce(to_regclass('usage_series_id_numbers'), pg_get_serial_sequence('usage_series', 'id')::regclass);
 begin
   update cell set number = given where not is_home;
-  perform setval('usage_series_id_seq', first_series) from usage_series_id_seq where last_value < first_series;
+  execute format('select setval(%L, $1) from %s where last_value < $1', numbers, numbers) using first_series;
 end $$;
 
 revoke all on function give_slots(text, integer) from public;
