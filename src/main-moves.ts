@@ -137,7 +137,7 @@ interface Moving {
 
 /** Moves slots of a cell, as many at once as move within a moment. Notes those that cannot move. */
 async function moveAll(mover: Mover, { source, targetOf, lacking }: Moving, outcome: Outcome): Promise<void> {
-  const waiting = await listSlots(mover.home, source, slots);
+  const waiting = await listSlots(mover.home, source);
   for (let size = 1; waiting.length > 0 && lacking() > 0; ) {
     const next = waiting.splice(0, Math.min(size, lacking()));
     const codes = next.filter((code) => !outcome.moved.has(code) && !outcome.stay.has(code));

@@ -2,6 +2,7 @@ import { sql } from 'kysely';
 import type { Database } from '../database/database.ts';
 import type { Work } from '../database/work.ts';
 import { isAscending, mostCounted, type PageRequest } from '../kernel/pagination.ts';
+import { isAtHome } from '../organizations/store-cells.ts';
 import type { AuditLogRow, IdRange } from './audit-entry.ts';
 import type { Change } from './change-feed.ts';
 
@@ -32,8 +33,7 @@ export async function pageOfAuditLog(
     if (value !== undefined) conditions.push(sql`${sql.ref(column)} = ${value}`);
   }
   // A count at home needs no more than an index.
-  const { rows: cells } = await sql<{ isHome: boolean }>`select is_home from cell`.execute(work.db);
-  if (cells[0]?.isHome === false) conditions.push(isNoCopy);
+  if (!(await isAtHome(work))) conditions.push(isNoCopy);
   if (from !== null) conditions.push(sql`id >= ${from}`);
   if (to !== null) conditions.push(sql`id < ${to}`);
   const matches = sql.join(conditions, sql` and `);

@@ -6,7 +6,8 @@ import type { Instant } from '../kernel/calendar.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
 import { getTestClock } from '../organizations/actions.ts';
 import { decideClock, type StoredClock, type TestClock } from '../organizations/clock.ts';
-import { isOfHome, lockClock, readClock, saveClock } from '../organizations/store-clock.ts';
+import { isAtHome } from '../organizations/store-cells.ts';
+import { lockClock, readClock, saveClock } from '../organizations/store-clock.ts';
 import { hasSubscriptions, takeUpAgain } from '../subscriptions/store-due.ts';
 import { doDueWork, doDueWorkAt } from './do-due-work.ts';
 import { insideDryRun } from './due-work-runner.ts';
@@ -167,7 +168,7 @@ async function moveClockHere(context: JobContext, environmentId: number): Promis
 async function haveOthersFollow(context: JobContext, cells: Cells, environmentId: number): Promise<boolean> {
   await cells.refresh();
   const others = cells.others() ?? [];
-  const read = async (work: Work) => ((await isOfHome(work)) ? readClock(work) : null);
+  const read = async (work: Work) => ((await isAtHome(work)) ? readClock(work) : null);
   const clock = others.length === 0 ? null : await runInJob(context, environmentId, read);
   if (clock?.now == null || clock.movedAt === null) return true;
   if (clock.target !== null) return false;

@@ -17,12 +17,6 @@ export async function readClock(work: Work): Promise<StoredClock> {
   return row;
 }
 
-/** Whether this is the home cell, whose clock the others follow. */
-export async function isOfHome(work: Work): Promise<boolean> {
-  const { rows } = await sql<{ isHome: boolean }>`select is_home from cell`.execute(work.db);
-  return rows[0]?.isHome === true;
-}
-
 /** Locks the clock until the work ends. */
 export async function lockClock(work: Work): Promise<StoredClock> {
   const row = await select(work).forNoKeyUpdate().executeTakeFirst();

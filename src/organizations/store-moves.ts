@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import type { Database } from '../database/database.ts';
+import { slots } from '../kernel/id.ts';
 
 // Slots move between cells by the functions of migrations/0027-moves.sql. A cell here is its connections; the name of the home cell is
 // null.
@@ -20,13 +21,13 @@ export async function findMove(home: Database): Promise<SlotMove | null> {
   return rows[0] ?? null;
 }
 
-/** Up to `limit` slots of a cell that are not moving. */
-export async function listSlots(home: Database, cell: string | null, limit: number): Promise<string[]> {
+/** The slots of a cell that are not moving. */
+export async function listSlots(home: Database, cell: string | null): Promise<string[]> {
   const { rows } = await sql<{ code: string }>`
-    select code from (select slot_code(n) as code from generate_series(1, 3843) n) every
+    select code from (select slot_code(n) as code from generate_series(1, ${slots}) n) every
       left join slots s using (code)
      where s.cell is not distinct from ${cell}::text and not exists (select from slots_moving m where m.code = every.code)
-     order by code limit ${limit}`.execute(home);
+     order by code`.execute(home);
   return rows.map(({ code }) => code);
 }
 
