@@ -1782,6 +1782,7 @@ create table slots_moving (
   code text not null,
   source text,
   target text,
+  has_left boolean not null default false,
   constraint slots_moving_pkey PRIMARY KEY (code),
   constraint slots_moving_source_fkey FOREIGN KEY (source) REFERENCES cells(name),
   constraint slots_moving_target_fkey FOREIGN KEY (target) REFERENCES cells(name),
@@ -2416,8 +2417,10 @@ create table usage_partitions (
   first_usage_date bigint,
   last_usage_date bigint,
   archived_at bigint,
+  file_is_old boolean not null default false,
   constraint usage_partitions_pkey PRIMARY KEY (number),
   constraint partitions_archive CHECK (((num_nulls(file, bytes, sha256, events, archived_at) = ANY (ARRAY[0, 5])) AND ((file IS NULL) OR (state = ANY (ARRAY['archived'::text, 'restored'::text]))) AND ((state <> ALL (ARRAY['archived'::text, 'restored'::text])) OR (file IS NOT NULL)) AND ((first_usage_date IS NULL) = (last_usage_date IS NULL)))),
+  constraint partitions_file_is_old CHECK (((NOT file_is_old) OR (state = 'restored'::text))),
   constraint partitions_number CHECK (((number >= 0) AND (number <= 8190))),
   constraint partitions_state CHECK ((state = ANY (ARRAY['ready'::text, 'open'::text, 'closed'::text, 'archived'::text, 'restored'::text]))),
   constraint partitions_times CHECK ((((opened_at IS NULL) = (state = 'ready'::text)) AND ((closed_at IS NULL) = (state = ANY (ARRAY['ready'::text, 'open'::text]))) AND (closed_at >= opened_at))),
@@ -2789,7 +2792,7 @@ CREATE UNIQUE INDEX subscription_items_one_manual ON public.subscription_items U
 CREATE UNIQUE INDEX subscriptions_one_trial_per_customer ON public.subscriptions USING btree (environment_id, customer_id) WHERE is_only_trial;
 CREATE UNIQUE INDEX tax_rates_one_active ON public.tax_rates USING btree (environment_id, country, COALESCE(state, ''::text)) WHERE active;
 
-CREATE OR REPLACE FUNCTION public.add_arriving_slots(codes text[])
+CREATE OR REPLACE FUNCTION public.add_arriving_slots()
  RETURNS void
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -2800,15 +2803,20 @@ declare
   part record;
   columns text;
   moved record;
+  codes text[];
 begin
   perform lock_for_move();
+  select packed into codes from slots_arriving where table_name = 'slots';
+  if codes is null then return; end if;
   if (select is_home from cell) then
+    -- Rows may come back to it.
+    update slots_moving set has_left = false where code = any(codes);
     perform end_slot_move(codes, null);
   else
     insert into slots_here (code) select code from one_row, unnest(codes) code
     on conflict (code) do update set is_closing = false;
   end if;
-  for part in select * from slots_arriving order by place loop
+  for part in select * from slots_arriving where table_name <> 'slots' order by place loop
     if part.table_name = 'jobs' then
       perform enqueue_job(j ->> 'task', (j -> 'payload')::json, j ->> 'key', (j ->> 'runAt')::timestamptz, (j ->> 'attempts')::integer)
          from unnest(part.packed) with ordinality as job (packed_job, n) cross join lateral (select packed_job::json as j) parsed order by n;
@@ -2818,6 +2826,7 @@ begin
     columns := (select string_agg(quote_ident(attname), ', ' order by attnum) from pg_attribute
       where attrelid = part.table_name::regclass and attnum > 0 and not attisdropped and attgenerated = ''
         and (part.table_name, attname) not in (('ledger_entries', 'sequence'), ('webhook_deliveries', 'sequence')));
+    if part.table_name = 'usage_events' then perform compare_arriving_events(part.packed); end if;
     execute format('insert into %1$I (%2$s) overriding system value select %2$s from unnest($1::%1$I[]) %3$s', part.table_name, columns,
       -- Another slot may have brought them along, and a key belongs to one request.
       case when part.table_name in ('ledger_transactions', 'idempotency_keys', 'test_processor_operations') then 'on conflict do nothing' else '' end)
@@ -2852,6 +2861,32 @@ declare
 begin
   insert into credit_subjects select s.* from one_row, unnest(subjects) s;
   return null;
+end $function$;
+CREATE OR REPLACE FUNCTION public.add_usage_partitions(source jsonb, p_now bigint)
+ RETURNS void
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'public', 'pg_temp'
+ SET lock_timeout TO '200ms'
+AS $function$
+declare
+  theirs record;
+  newest integer;
+begin
+  perform from usage_partitions p where p.state = 'open' for update;
+  for theirs in select * from jsonb_to_recordset(source) s (number integer, unique_from bigint, opened_at bigint, closed_at bigint)
+    order by number
+  loop
+    newest := theirs.number;
+    continue when exists (select from usage_partitions p where p.number = theirs.number);
+    perform make_usage_partition(theirs.number);
+    perform index_usage_partition(theirs.number);
+    perform attach_usage_partition(theirs.number);
+    insert into usage_partitions (number, state, unique_from, opened_at, closed_at)
+    values (theirs.number, 'closed', theirs.unique_from, coalesce(theirs.opened_at, p_now),
+            coalesce(theirs.closed_at, greatest(theirs.opened_at, p_now)));
+  end loop;
+  perform prepare_usage_partition(newest);
 end $function$;
 CREATE OR REPLACE FUNCTION public.address_events()
  RETURNS trigger
@@ -2932,6 +2967,7 @@ begin
   select sum(s.events) as events, min(s.first_usage_date) as first, max(s.last_usage_date) as last, max(s.last_booking) as booking into sums
     from usage_archive_sums s where s.number = n;
   perform lock_usage_partitions();
+  perform refuse_arriving_usage_partition();
   update usage_partitions
      set state = 'archived', file = p_file, bytes = p_bytes, sha256 = p_sha256, events = coalesce(sums.events, 0),
          first_usage_date = sums.first, last_usage_date = sums.last, archived_at = p_now
@@ -3677,7 +3713,8 @@ begin
   select partition_of(max(booking)) into newest from added;
   if newest > 0 then
     select p.unique_from into strict since from usage_partitions p where p.number = newest;
-    keys := case when since < newest::bigint << 40 then array(select a.transaction_key from added a) end;
+    -- A move compares its events in both directions.
+    keys := case when since < newest::bigint << 40 and not is_moving() then array(select a.transaction_key from added a) end;
     if exists (
       select from unnest(keys) a (transaction_key)
        where (select true from usage_events e
@@ -3738,6 +3775,31 @@ begin
   select environment_id, pricing_model_id, usage_meter_id, open_hour, sum(open_units), sum(open_events)
     from one_row, unnest(idle) group by 1, 2, 3, 4;
   return coalesce(cardinality(idle), 0);
+end $function$;
+CREATE OR REPLACE FUNCTION public.compare_arriving_events(packed text[])
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+declare
+  numbers integer[];
+begin
+  -- The usual cell has one partition, with a key of its own.
+  if not exists (select from usage_partitions where state not in ('open', 'ready')) then return; end if;
+  numbers := array(select distinct partition_of(greatest(e.booking, 0)) from unnest(packed::usage_events[]) e);
+  perform refuse_archived_events(array(
+    select p.number from usage_partitions p where p.state = 'archived' and p.number = any(numbers) order by p.number));
+  update usage_partitions set file_is_old = true where state = 'restored' and number = any(numbers);
+  -- An older one may come to a newer one.
+  if exists (
+    select from one_row, unnest(packed::usage_events[]) e
+      join usage_events other on other.transaction_key = e.transaction_key
+      join usage_partitions later on later.number = partition_of(greatest(e.booking, other.booking, 0))
+     where least(e.booking, other.booking) >= later.unique_from)
+  then
+    raise unique_violation using message = 'a usage event of this transaction is in another partition',
+      table = 'usage_events', constraint = 'usage_events_transaction_unique';
+  end if;
 end $function$;
 CREATE OR REPLACE FUNCTION public.condition_of_rule(table_name text, link text)
  RETURNS text
@@ -4067,10 +4129,19 @@ CREATE OR REPLACE FUNCTION public.end_slot_move(codes text[], holder text)
  SECURITY DEFINER
  SET search_path TO 'public', 'pg_temp'
 AS $function$
+declare
+  ended text[];
 begin
-  delete from slots_moving where code = any(codes);
-  delete from slots where code = any(codes) and cell is distinct from holder;
-  insert into slots (code, cell) select code, holder from one_row, unnest(codes) code where holder is not null on conflict do nothing;
+  if holder is null and exists (select from slots_moving where code = any(codes) and has_left) then
+    raise object_not_in_prerequisite_state using message = 'the rows of a slot have left the home cell';
+  end if;
+  with gone as (
+    delete from slots_moving m where m.code = any(codes) and (holder is not distinct from m.source or holder is not distinct from m.target)
+    returning m.code
+  )
+  select array_agg(code) into ended from gone;
+  delete from slots where code = any(ended) and cell is distinct from holder;
+  insert into slots (code, cell) select code, holder from one_row, unnest(ended) code where holder is not null on conflict do nothing;
   update cell set slots_version = slots_version + 1;
 end $function$;
 CREATE OR REPLACE FUNCTION public.ended_credits(account ledger_accounts, p_now bigint)
@@ -4406,6 +4477,44 @@ begin
          updated_at = greatest(s.updated_at, new.updated_at)
    where s.environment_id = new.environment_id and s.id = new.checkout_session_id;
   return null;
+end $function$;
+CREATE OR REPLACE FUNCTION public.follow_usage_partitions(source jsonb, reached bigint, p_now bigint, p_unique_since bigint)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+declare
+  here integer;
+  follows boolean;
+  theirs record;
+  ours usage_partitions;
+  compared_from integer;
+begin
+  select partition_of(last_value) into here from usage_bookings;
+  follows := here >= partition_of(reached);
+  for theirs in select * from jsonb_to_recordset(source) s (number integer, unique_from bigint, closed_at bigint) loop
+    select * into ours from usage_partitions p where p.number = theirs.number;
+    continue when ours.state = 'archived';
+    if ours.state in ('closed', 'restored') then
+      update usage_partitions p
+         set closed_at = greatest(p.closed_at, coalesce(theirs.closed_at, p_now)), unique_from = greatest(p.unique_from, theirs.unique_from)
+       where p.number = theirs.number;
+    elsif ours.number is null or ours.unique_from < theirs.unique_from then
+      follows := false;
+    end if;
+    if p_unique_since is null or theirs.closed_at is null or theirs.closed_at > p_unique_since then
+      compared_from := least(compared_from, theirs.number);
+    end if;
+  end loop;
+  if not follows or (select p.unique_from from usage_partitions p where p.number = here) > compared_from::bigint << 40 then
+    return false;
+  end if;
+  if (select last_value from usage_bookings) < reached then
+    perform pg_advisory_xact_lock(7007, hashtext(current_schema()));
+    perform setval('usage_bookings', greatest(last_value, reached)) from usage_bookings;
+  end if;
+  return true;
 end $function$;
 CREATE OR REPLACE FUNCTION public.follow_whole()
  RETURNS trigger
@@ -4942,15 +5051,14 @@ CREATE OR REPLACE FUNCTION public.lock_for_move()
  SET search_path TO 'public', 'pg_temp'
 AS $function$
 begin
+  -- Whoever archives events has summed them up.
+  perform pg_advisory_xact_lock(7008, hashtext(current_schema()));
   perform pg_advisory_xact_lock(7004, hashtext(current_schema()));
   perform pg_advisory_xact_lock(7010, hashtext(current_schema()));
   perform set_config('tollkeeper.moving', 'on', true);
   set constraints all deferred;
   -- Sums of rows that leave or arrive behind the mark would be wrong.
   update check_marks set entry_sequence = null, booking = null;
-  if exists (select from usage_partitions where number > 0 and state <> 'ready') then
-    raise exception using errcode = 'TK178', message = 'the usage events of a cell are in several partitions';
-  end if;
 end $function$;
 CREATE OR REPLACE FUNCTION public.lock_prices_of_adjustment()
  RETURNS trigger
@@ -5548,6 +5656,15 @@ begin
   update usage_archive_sums set with_properties = 0
    where number = n and environment_id = p_environment and series_id = any (p_series);
 end $function$;
+CREATE OR REPLACE FUNCTION public.note_usage_partition_filed(n integer)
+ RETURNS void
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+begin
+  update usage_partitions set file_is_old = false where number = n;
+end $function$;
 CREATE OR REPLACE FUNCTION public.note_what_is_wanted()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -5605,20 +5722,20 @@ CREATE OR REPLACE FUNCTION public.open_usage_partition(p_now bigint, p_unique_si
  SET lock_timeout TO '200ms'
 AS $function$
 declare
-  opened usage_partitions;
   next_number integer;
 begin
-  select p.* into strict opened from usage_partitions p where p.state = 'open' for update;
-  next_number := opened.number + 1;
-  perform from usage_partitions p where p.number = next_number and p.state = 'ready';
-  if not found then
+  perform from usage_partitions p where p.state = 'open' for update;
+  select max(p.number) into next_number from usage_partitions p;
+  if not exists (select from usage_partitions p where p.number = next_number and p.state = 'ready') then
     raise object_not_in_prerequisite_state using message = 'the next partition is not ready';
   end if;
   perform pg_advisory_xact_lock(7007, hashtext(current_schema()));
   if partition_of((select last_value from usage_bookings)) < next_number then
     perform setval('usage_bookings', next_number::bigint << 40);
   end if;
-  update usage_partitions set state = 'closed', closed_at = greatest(p_now, opened_at) where number = opened.number;
+  -- Those of another cell may have come between the open one and the next.
+  update usage_partitions set state = 'closed', opened_at = coalesce(opened_at, p_now), closed_at = greatest(p_now, opened_at)
+   where state in ('open', 'ready') and number < next_number;
   update usage_partitions
      set state = 'open', opened_at = p_now,
          unique_from = case when p_unique_since is null then 0
@@ -5729,7 +5846,7 @@ begin
       from customers c join processor_customers p on p.environment_id = c.environment_id and p.customer_id = c.id
      where c.erasure_completed_at is not null;
 end $function$;
-CREATE OR REPLACE FUNCTION public.prepare_usage_partition()
+CREATE OR REPLACE FUNCTION public.prepare_usage_partition(beyond integer DEFAULT '-1'::integer)
  RETURNS void
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -5740,11 +5857,12 @@ declare
   newest usage_partitions;
 begin
   select p.* into strict newest from usage_partitions p order by p.number desc limit 1 for update;
-  if newest.state <> 'ready' then
+  if newest.state <> 'ready' or newest.number <= beyond then
     perform make_usage_partition(newest.number + 1);
     perform index_usage_partition(newest.number + 1);
     perform attach_usage_partition(newest.number + 1);
-    insert into usage_partitions (number, state, unique_from) values (newest.number + 1, 'ready', newest.unique_from);
+    insert into usage_partitions (number, state, unique_from)
+    select newest.number + 1, 'ready', p.unique_from from usage_partitions p where p.state = 'open';
   end if;
 end $function$;
 CREATE OR REPLACE FUNCTION public.price_of_units(pricing jsonb, units numeric, step numeric, events numeric DEFAULT 0, own_amount numeric DEFAULT 0)
@@ -5812,17 +5930,6 @@ begin
                         'email:email_' || substr(caused.id, 7), null, 25);
   end loop;
   return null;
-end $function$;
-CREATE OR REPLACE FUNCTION public.reach_usage_booking(reached bigint)
- RETURNS void
- LANGUAGE plpgsql
- SECURITY DEFINER
- SET search_path TO 'public', 'pg_temp'
-AS $function$
-begin
-  if (select last_value from usage_bookings) >= reached then return; end if;
-  perform pg_advisory_xact_lock(7007, hashtext(current_schema()));
-  perform setval('usage_bookings', greatest(last_value, reached)) from usage_bookings;
 end $function$;
 CREATE OR REPLACE FUNCTION public.read_catalog(wanted text)
  RETURNS jsonb
@@ -6085,6 +6192,28 @@ BEGIN ATOMIC
       JOIN usage_credits r ON (((r.environment_id = a.environment_id) AND (r.ledger_account_id = a.id))))
    WHERE ((a.environment_id = records_of_customer.p_environment) AND (a.customer_id = records_of_customer.p_customer));
 END;
+CREATE OR REPLACE FUNCTION public.refuse_archived_events(numbers integer[])
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+begin
+  if numbers <> '{}' then
+    raise exception using errcode = 'TK178', message = format('archive %s of %s has to be restored first',
+      array_to_string(numbers, ', '), current_schema());
+  end if;
+end $function$;
+CREATE OR REPLACE FUNCTION public.refuse_arriving_usage_partition()
+ RETURNS void
+ LANGUAGE plpgsql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+begin
+  if exists (select from slots_arriving) then
+    raise object_not_in_prerequisite_state using message = 'customers are moving to this cell';
+  end if;
+end $function$;
 CREATE OR REPLACE FUNCTION public.refuse_claims_back()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -6121,7 +6250,8 @@ CREATE OR REPLACE FUNCTION public.release_usage_partition(n integer)
 AS $function$
 begin
   perform lock_usage_partitions();
-  update usage_partitions set state = 'archived' where number = n and state = 'restored';
+  perform refuse_arriving_usage_partition();
+  update usage_partitions set state = 'archived' where number = n and state = 'restored' and not file_is_old;
   if not found then
     raise object_not_in_prerequisite_state using message = format('partition %s is not restored', n);
   end if;
@@ -6155,8 +6285,14 @@ CREATE OR REPLACE FUNCTION public.replace_usage_partition_file(n integer, p_file
  SECURITY DEFINER
  SET search_path TO 'public', 'pg_temp'
 AS $function$
+declare
+  sums record;
 begin
-  update usage_partitions set file = p_file, bytes = p_bytes, sha256 = p_sha256 where number = n and file is not null;
+  select coalesce(sum(s.events), 0) as events, min(s.first_usage_date) as first, max(s.last_usage_date) as last into sums
+    from usage_archive_sums s where s.number = n;
+  update usage_partitions
+     set file = p_file, bytes = p_bytes, sha256 = p_sha256, events = sums.events, first_usage_date = sums.first, last_usage_date = sums.last
+   where number = n and file is not null;
 end $function$;
 CREATE OR REPLACE FUNCTION public.request_copies()
  RETURNS trigger
@@ -6522,7 +6658,7 @@ AS $function$
          ('credit_subjects', 'they follow the catalog'),
          ('money_days', 'triggers take the rows out of the sums, and add them'),
          ('usage_hours', 'move_sums() does so'), ('mrr_retention', 'move_sums() does so'), ('mrr_balances', 'move_sums() does so'),
-         ('usage_archive_sums', 'customers with archived usage stay'),
+         ('usage_archive_sums', 'they are those of a file, from which events are restored before they move'),
          ('check_account_sums', 'the next check reads everything'), ('check_credit_sums', 'the next check reads everything'),
          ('check_price_sums', 'the next check reads everything'), ('check_series_sums', 'the next check reads everything')
 $function$;
@@ -6626,19 +6762,43 @@ declare
   ids jsonb;
   parents text[];
   found_rows text[];
+  taken integer;
 begin
   perform lock_for_move();
-  delete from slots_here where code = any(codes);
+  -- Another mover that took this one for dead may have opened them again, or taken them.
+  if (select is_home from cell) then
+    update slots_moving set has_left = true where code = any(codes) and source is null and not has_left;
+  else
+    delete from slots_here where code = any(codes) and is_closing;
+  end if;
+  get diagnostics taken = row_count;
+  if taken < cardinality(codes) then
+    raise object_not_in_prerequisite_state using message = 'a slot is not closed in this cell';
+  end if;
+  place := 0;
+  table_name := 'slots';
+  packed := codes;
+  return next;
   for of_environment in
     select environment_id from customers where right(id, 2) = any(codes)
      union select environment_id from idempotency_keys where slot = any(codes) order by 1
   loop
     ids := jsonb_build_object('customers',
       to_jsonb(array(select id from customers where environment_id = of_environment and right(id, 2) = any(codes))));
-    if exists (select from usage_archive_sums a join usage_series s on s.environment_id = a.environment_id and s.id = a.series_id
-                where s.environment_id = of_environment and s.customer_id = any(array(select jsonb_array_elements_text(ids -> 'customers')))) then
-      raise exception using errcode = 'TK178', message = 'usage events of a customer are in an archive';
-    end if;
+    -- Sums of events that are here: of a restored archive, or of one that is still to be stored.
+    update usage_partitions p set file_is_old = true
+     where p.state = 'restored' and exists (
+       select from usage_archive_sums a join usage_series s on s.environment_id = a.environment_id and s.id = a.series_id
+        where a.number = p.number and s.environment_id = of_environment
+          and s.customer_id = any(array(select jsonb_array_elements_text(ids -> 'customers'))));
+    delete from usage_archive_sums a using usage_series s
+     where s.environment_id = of_environment and s.customer_id = any(array(select jsonb_array_elements_text(ids -> 'customers')))
+       and a.environment_id = s.environment_id and a.series_id = s.id
+       and a.number in (select number from usage_partitions where state in ('closed', 'restored'));
+    perform refuse_archived_events(array(
+      select distinct a.number from usage_archive_sums a join usage_series s on s.environment_id = a.environment_id and s.id = a.series_id
+       where s.environment_id = of_environment and s.customer_id = any(array(select jsonb_array_elements_text(ids -> 'customers')))
+       order by a.number));
     perform move_sums(of_environment, array(select jsonb_array_elements_text(ids -> 'customers')), -1);
     for rule in select * from moved_tables() t where t.parent is not null and t.name in (select m.parent from moved_tables() m) order by t.place loop
       -- Only they are many, and few environments count distinct properties.

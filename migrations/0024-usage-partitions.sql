@@ -7,7 +7,7 @@
 create table usage_partitions (
   number integer primary key,
   state text not null,
-  -- Its transactions count once since this booking. It never changes once the partition is open.
+  -- Its transactions count once since this booking. It does not change while the partition is open.
   unique_from bigint not null,
   opened_at bigint,
   closed_at bigint,
@@ -19,6 +19,8 @@ create table usage_partitions (
   first_usage_date bigint,
   last_usage_date bigint,
   archived_at bigint,
+  -- Customers have moved into or out of this restored partition, so the file has other events.
+  file_is_old boolean not null default false,
   -- JavaScript knows whole numbers up to 2^53.
   constraint partitions_number check (number between 0 and 8190),
   constraint partitions_state check (state in ('ready', 'open', 'closed', 'archived', 'restored')),
@@ -27,6 +29,7 @@ create table usage_partitions (
   constraint partitions_archive check (num_nulls(file, bytes, sha256, events, archived_at) in (0, 5)
     and (file is null or state in ('archived', 'restored')) and (state not in ('archived', 'restored') or file is not null)
     and (first_usage_date is null) = (last_usage_date is null)),
+  constraint partitions_file_is_old check (not file_is_old or state = 'restored'),
   constraint partitions_unique_from check (unique_from <= number::bigint << 40 and unique_from & ((1::bigint << 40) - 1) = 0)
 );
 create unique index partitions_one_open on usage_partitions (state) where state = 'open';
@@ -138,7 +141,8 @@ begin
   select partition_of(max(booking)) into newest from added;
   if newest > 0 then
     select p.unique_from into strict since from usage_partitions p where p.number = newest;
-    keys := case when since < newest::bigint << 40 then array(select a.transaction_key from added a) end;
+    -- A move compares its events in both directions.
+    keys := case when since < newest::bigint << 40 and not is_moving() then array(select a.transaction_key from added a) end;
     if exists (
       select from unnest(keys) a (transaction_key)
        where (select true from usage_events e
@@ -189,18 +193,20 @@ begin
   execute format('alter table usage_events_%1$s drop constraint events_%1$s_bookings', n);
 end $$;
 
--- Makes the next partition ahead, unless it is there. If the numbers reach it before it is opened, it is as strict as the one before.
-create function prepare_usage_partition() returns void
+-- Makes the next partition ahead, unless there is one behind `beyond`. If the numbers reach it before it is opened, it is as strict as
+-- the one before.
+create function prepare_usage_partition(beyond integer default -1) returns void
   language plpgsql volatile security definer set search_path from current set lock_timeout = '200ms' as $$
 declare
   newest usage_partitions;
 begin
   select p.* into strict newest from usage_partitions p order by p.number desc limit 1 for update;
-  if newest.state <> 'ready' then
+  if newest.state <> 'ready' or newest.number <= beyond then
     perform make_usage_partition(newest.number + 1);
     perform index_usage_partition(newest.number + 1);
     perform attach_usage_partition(newest.number + 1);
-    insert into usage_partitions (number, state, unique_from) values (newest.number + 1, 'ready', newest.unique_from);
+    insert into usage_partitions (number, state, unique_from)
+    select newest.number + 1, 'ready', p.unique_from from usage_partitions p where p.state = 'open';
   end if;
 end $$;
 
@@ -209,20 +215,20 @@ end $$;
 create function open_usage_partition(p_now bigint, p_unique_since bigint) returns integer
   language plpgsql volatile security definer set search_path from current set lock_timeout = '200ms' as $$
 declare
-  opened usage_partitions;
   next_number integer;
 begin
-  select p.* into strict opened from usage_partitions p where p.state = 'open' for update;
-  next_number := opened.number + 1;
-  perform from usage_partitions p where p.number = next_number and p.state = 'ready';
-  if not found then
+  perform from usage_partitions p where p.state = 'open' for update;
+  select max(p.number) into next_number from usage_partitions p;
+  if not exists (select from usage_partitions p where p.number = next_number and p.state = 'ready') then
     raise object_not_in_prerequisite_state using message = 'the next partition is not ready';
   end if;
   perform pg_advisory_xact_lock(7007, hashtext(current_schema()));
   if partition_of((select last_value from usage_bookings)) < next_number then
     perform setval('usage_bookings', next_number::bigint << 40);
   end if;
-  update usage_partitions set state = 'closed', closed_at = greatest(p_now, opened_at) where number = opened.number;
+  -- Those of another cell may have come between the open one and the next.
+  update usage_partitions set state = 'closed', opened_at = coalesce(opened_at, p_now), closed_at = greatest(p_now, opened_at)
+   where state in ('open', 'ready') and number < next_number;
   update usage_partitions
      set state = 'open', opened_at = p_now,
          unique_from = case when p_unique_since is null then 0
@@ -272,6 +278,15 @@ begin
   lock table only usage_events in access exclusive mode;
 end $$;
 
+-- Refuses to take a partition out while events of another cell are under way, because some may be of it.
+create function refuse_arriving_usage_partition() returns void
+  language plpgsql stable security definer set search_path from current as $$
+begin
+  if exists (select from slots_arriving) then
+    raise object_not_in_prerequisite_state using message = 'customers are moving to this cell';
+  end if;
+end $$;
+
 -- Drops the events of a partition whose archive is stored. One transaction: they are in the table, or counted as archived.
 create function archive_usage_partition(n integer, p_file text, p_bytes bigint, p_sha256 text, p_now bigint) returns void
   language plpgsql volatile security definer set search_path from current set lock_timeout = '200ms' as $$
@@ -281,6 +296,7 @@ begin
   select sum(s.events) as events, min(s.first_usage_date) as first, max(s.last_usage_date) as last, max(s.last_booking) as booking into sums
     from usage_archive_sums s where s.number = n;
   perform lock_usage_partitions();
+  perform refuse_arriving_usage_partition();
   update usage_partitions
      set state = 'archived', file = p_file, bytes = p_bytes, sha256 = p_sha256, events = coalesce(sums.events, 0),
          first_usage_date = sums.first, last_usage_date = sums.last, archived_at = p_now
@@ -354,7 +370,8 @@ create function release_usage_partition(n integer) returns void
   language plpgsql volatile security definer set search_path from current set lock_timeout = '200ms' as $$
 begin
   perform lock_usage_partitions();
-  update usage_partitions set state = 'archived' where number = n and state = 'restored';
+  perform refuse_arriving_usage_partition();
+  update usage_partitions set state = 'archived' where number = n and state = 'restored' and not file_is_old;
   if not found then
     raise object_not_in_prerequisite_state using message = format('partition %s is not restored', n);
   end if;
@@ -362,11 +379,24 @@ begin
   execute format('drop table usage_events_%s', n);
 end $$;
 
--- Names the file that takes the place of the one with properties of an erased customer.
+-- Names the file that takes the place of one with properties of an erased customer, or with other events than the partition has.
 create function replace_usage_partition_file(n integer, p_file text, p_bytes bigint, p_sha256 text)
   returns void language plpgsql volatile security definer set search_path from current as $$
+declare
+  sums record;
 begin
-  update usage_partitions set file = p_file, bytes = p_bytes, sha256 = p_sha256 where number = n and file is not null;
+  select coalesce(sum(s.events), 0) as events, min(s.first_usage_date) as first, max(s.last_usage_date) as last into sums
+    from usage_archive_sums s where s.number = n;
+  update usage_partitions
+     set file = p_file, bytes = p_bytes, sha256 = p_sha256, events = sums.events, first_usage_date = sums.first, last_usage_date = sums.last
+   where number = n and file is not null;
+end $$;
+
+-- The older files of a partition are deleted, so nobody reads there about customers who have moved.
+create function note_usage_partition_filed(n integer)
+  returns void language plpgsql volatile security definer set search_path from current as $$
+begin
+  update usage_partitions set file_is_old = false where number = n;
 end $$;
 
 -- No file has the properties and labels of these series any more.

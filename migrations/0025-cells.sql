@@ -42,6 +42,8 @@ create table slots_moving (
   code text collate "C" primary key,
   source text collate "C" references cells,
   target text collate "C" references cells,
+  -- The home cell was the source, and has the rows no more.
+  has_left boolean not null default false,
   constraint slots_moving_code check (code ~ '^[0-9A-Za-z]{2}$' and code <> '00'),
   constraint slots_moving_elsewhere check (source is distinct from target)
 );

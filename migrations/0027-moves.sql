@@ -83,7 +83,7 @@ create function tables_that_stay() returns table (name text, reason text) langua
          ('credit_subjects', 'they follow the catalog'),
          ('money_days', 'triggers take the rows out of the sums, and add them'),
          ('usage_hours', 'move_sums() does so'), ('mrr_retention', 'move_sums() does so'), ('mrr_balances', 'move_sums() does so'),
-         ('usage_archive_sums', 'customers with archived usage stay'),
+         ('usage_archive_sums', 'they are those of a file, from which events are restored before they move'),
          ('check_account_sums', 'the next check reads everything'), ('check_credit_sums', 'the next check reads everything'),
          ('check_price_sums', 'the next check reads everything'), ('check_series_sums', 'the next check reads everything')
 $$;
@@ -134,13 +134,22 @@ begin
   update cell set slots_version = slots_version + 1;
 end $$;
 
--- Ends a move: the slots lead to `holder`, which has all of their rows. Null is home.
+-- Ends a move: the slots lead to `holder`, which has all of their rows. Null is home. A move that has ended, ends no more.
 create function end_slot_move(codes text[], holder text) returns void
   language plpgsql volatile security definer set search_path from current as $$
+declare
+  ended text[];
 begin
-  delete from slots_moving where code = any(codes);
-  delete from slots where code = any(codes) and cell is distinct from holder;
-  insert into slots (code, cell) select code, holder from one_row, unnest(codes) code where holder is not null on conflict do nothing;
+  if holder is null and exists (select from slots_moving where code = any(codes) and has_left) then
+    raise object_not_in_prerequisite_state using message = 'the rows of a slot have left the home cell';
+  end if;
+  with gone as (
+    delete from slots_moving m where m.code = any(codes) and (holder is not distinct from m.source or holder is not distinct from m.target)
+    returning m.code
+  )
+  select array_agg(code) into ended from gone;
+  delete from slots where code = any(ended) and cell is distinct from holder;
+  insert into slots (code, cell) select code, holder from one_row, unnest(ended) code where holder is not null on conflict do nothing;
   update cell set slots_version = slots_version + 1;
 end $$;
 
@@ -191,15 +200,14 @@ end $$;
 -- Begins to take or to add rows of slots: no job of this cell works meanwhile, and nothing is noted, told or recounted because of it.
 create function lock_for_move() returns void language plpgsql volatile set search_path from current as $$
 begin
+  -- Whoever archives events has summed them up.
+  perform pg_advisory_xact_lock(7008, hashtext(current_schema()));
   perform pg_advisory_xact_lock(7004, hashtext(current_schema()));
   perform pg_advisory_xact_lock(7010, hashtext(current_schema()));
   perform set_config('tollkeeper.moving', 'on', true);
   set constraints all deferred;
   -- Sums of rows that leave or arrive behind the mark would be wrong.
   update check_marks set entry_sequence = null, booking = null;
-  if exists (select from usage_partitions where number > 0 and state <> 'ready') then
-    raise exception using errcode = 'TK178', message = 'the usage events of a cell are in several partitions';
-  end if;
 end $$;
 
 -- The rows of a rule, as a condition on `t`. The environment is $1, and the ids of the parents are $2.
@@ -218,19 +226,43 @@ declare
   ids jsonb;
   parents text[];
   found_rows text[];
+  taken integer;
 begin
   perform lock_for_move();
-  delete from slots_here where code = any(codes);
+  -- Another mover that took this one for dead may have opened them again, or taken them.
+  if (select is_home from cell) then
+    update slots_moving set has_left = true where code = any(codes) and source is null and not has_left;
+  else
+    delete from slots_here where code = any(codes) and is_closing;
+  end if;
+  get diagnostics taken = row_count;
+  if taken < cardinality(codes) then
+    raise object_not_in_prerequisite_state using message = 'a slot is not closed in this cell';
+  end if;
+  place := 0;
+  table_name := 'slots';
+  packed := codes;
+  return next;
   for of_environment in
     select environment_id from customers where right(id, 2) = any(codes)
      union select environment_id from idempotency_keys where slot = any(codes) order by 1
   loop
     ids := jsonb_build_object('customers',
       to_jsonb(array(select id from customers where environment_id = of_environment and right(id, 2) = any(codes))));
-    if exists (select from usage_archive_sums a join usage_series s on s.environment_id = a.environment_id and s.id = a.series_id
-                where s.environment_id = of_environment and s.customer_id = any(array(select jsonb_array_elements_text(ids -> 'customers')))) then
-      raise exception using errcode = 'TK178', message = 'usage events of a customer are in an archive';
-    end if;
+    -- Sums of events that are here: of a restored archive, or of one that is still to be stored.
+    update usage_partitions p set file_is_old = true
+     where p.state = 'restored' and exists (
+       select from usage_archive_sums a join usage_series s on s.environment_id = a.environment_id and s.id = a.series_id
+        where a.number = p.number and s.environment_id = of_environment
+          and s.customer_id = any(array(select jsonb_array_elements_text(ids -> 'customers'))));
+    delete from usage_archive_sums a using usage_series s
+     where s.environment_id = of_environment and s.customer_id = any(array(select jsonb_array_elements_text(ids -> 'customers')))
+       and a.environment_id = s.environment_id and a.series_id = s.id
+       and a.number in (select number from usage_partitions where state in ('closed', 'restored'));
+    perform refuse_archived_events(array(
+      select distinct a.number from usage_archive_sums a join usage_series s on s.environment_id = a.environment_id and s.id = a.series_id
+       where s.environment_id = of_environment and s.customer_id = any(array(select jsonb_array_elements_text(ids -> 'customers')))
+       order by a.number));
     perform move_sums(of_environment, array(select jsonb_array_elements_text(ids -> 'customers')), -1);
     for rule in select * from moved_tables() t where t.parent is not null and t.name in (select m.parent from moved_tables() m) order by t.place loop
       -- Only they are many, and few environments count distinct properties.
@@ -294,24 +326,61 @@ begin
   set constraints all immediate;
 end $$;
 
--- Adds the rows that have arrived, and opens their slots, which are those of the home cell without a move, and of another cell with
--- an entry in slots_here.
-create function add_arriving_slots(codes text[]) returns void
+-- Refuses a move for events in archives.
+create function refuse_archived_events(numbers integer[]) returns void language plpgsql volatile set search_path from current as $$
+begin
+  if numbers <> '{}' then
+    raise exception using errcode = 'TK178', message = format('archive %s of %s has to be restored first',
+      array_to_string(numbers, ', '), current_schema());
+  end if;
+end $$;
+
+-- Refuses events of another cell whose partition is archived here, or whose transaction counts once with one that is here.
+create function compare_arriving_events(packed text[]) returns void language plpgsql volatile set search_path from current as $$
+declare
+  numbers integer[];
+begin
+  -- The usual cell has one partition, with a key of its own.
+  if not exists (select from usage_partitions where state not in ('open', 'ready')) then return; end if;
+  numbers := array(select distinct partition_of(greatest(e.booking, 0)) from unnest(packed::usage_events[]) e);
+  perform refuse_archived_events(array(
+    select p.number from usage_partitions p where p.state = 'archived' and p.number = any(numbers) order by p.number));
+  update usage_partitions set file_is_old = true where state = 'restored' and number = any(numbers);
+  -- An older one may come to a newer one.
+  if exists (
+    select from one_row, unnest(packed::usage_events[]) e
+      join usage_events other on other.transaction_key = e.transaction_key
+      join usage_partitions later on later.number = partition_of(greatest(e.booking, other.booking, 0))
+     where least(e.booking, other.booking) >= later.unique_from)
+  then
+    raise unique_violation using message = 'a usage event of this transaction is in another partition',
+      table = 'usage_events', constraint = 'usage_events_transaction_unique';
+  end if;
+end $$;
+
+-- Adds the rows that have arrived, unless another mover has, and opens their slots, which are those of the home cell without a move, and
+-- of another cell with an entry in slots_here.
+create function add_arriving_slots() returns void
   language plpgsql volatile security definer set search_path from current as $$
 #variable_conflict use_column
 declare
   part record;
   columns text;
   moved record;
+  codes text[];
 begin
   perform lock_for_move();
+  select packed into codes from slots_arriving where table_name = 'slots';
+  if codes is null then return; end if;
   if (select is_home from cell) then
+    -- Rows may come back to it.
+    update slots_moving set has_left = false where code = any(codes);
     perform end_slot_move(codes, null);
   else
     insert into slots_here (code) select code from one_row, unnest(codes) code
     on conflict (code) do update set is_closing = false;
   end if;
-  for part in select * from slots_arriving order by place loop
+  for part in select * from slots_arriving where table_name <> 'slots' order by place loop
     if part.table_name = 'jobs' then
       perform enqueue_job(j ->> 'task', (j -> 'payload')::json, j ->> 'key', (j ->> 'runAt')::timestamptz, (j ->> 'attempts')::integer)
          from unnest(part.packed) with ordinality as job (packed_job, n) cross join lateral (select packed_job::json as j) parsed order by n;
@@ -321,6 +390,7 @@ begin
     columns := (select string_agg(quote_ident(attname), ', ' order by attnum) from pg_attribute
       where attrelid = part.table_name::regclass and attnum > 0 and not attisdropped and attgenerated = ''
         and (part.table_name, attname) not in (('ledger_entries', 'sequence'), ('webhook_deliveries', 'sequence')));
+    if part.table_name = 'usage_events' then perform compare_arriving_events(part.packed); end if;
     execute format('insert into %1$I (%2$s) overriding system value select %2$s from unnest($1::%1$I[]) %3$s', part.table_name, columns,
       -- Another slot may have brought them along, and a key belongs to one request.
       case when part.table_name in ('ledger_transactions', 'idempotency_keys', 'test_processor_operations') then 'on conflict do nothing' else '' end)
@@ -346,14 +416,67 @@ begin
   end loop;
 end $$;
 
--- Numbers of units of work with usage follow on those of the source, so that what was recorded there came before. Nobody draws one
--- meanwhile, and the usual move finds nothing to do.
-create function reach_usage_booking(reached bigint) returns void
+-- The partitions of another cell that have events, as `source`: number, unique_from, opened_at and closed_at. Its numbers have reached
+-- `reached`, and nobody draws one for events that move.
+
+-- Lets these events arrive, and answers true: each has its partition here, new ones follow on them, and transactions count once for as
+-- long as there. Otherwise this cell lacks partitions.
+create function follow_usage_partitions(source jsonb, reached bigint, p_now bigint, p_unique_since bigint) returns boolean
   language plpgsql volatile security definer set search_path from current as $$
+declare
+  here integer;
+  follows boolean;
+  theirs record;
+  ours usage_partitions;
+  compared_from integer;
 begin
-  if (select last_value from usage_bookings) >= reached then return; end if;
-  perform pg_advisory_xact_lock(7007, hashtext(current_schema()));
-  perform setval('usage_bookings', greatest(last_value, reached)) from usage_bookings;
+  select partition_of(last_value) into here from usage_bookings;
+  follows := here >= partition_of(reached);
+  for theirs in select * from jsonb_to_recordset(source) s (number integer, unique_from bigint, closed_at bigint) loop
+    select * into ours from usage_partitions p where p.number = theirs.number;
+    continue when ours.state = 'archived';
+    if ours.state in ('closed', 'restored') then
+      update usage_partitions p
+         set closed_at = greatest(p.closed_at, coalesce(theirs.closed_at, p_now)), unique_from = greatest(p.unique_from, theirs.unique_from)
+       where p.number = theirs.number;
+    elsif ours.number is null or ours.unique_from < theirs.unique_from then
+      follows := false;
+    end if;
+    if p_unique_since is null or theirs.closed_at is null or theirs.closed_at > p_unique_since then
+      compared_from := least(compared_from, theirs.number);
+    end if;
+  end loop;
+  if not follows or (select p.unique_from from usage_partitions p where p.number = here) > compared_from::bigint << 40 then
+    return false;
+  end if;
+  if (select last_value from usage_bookings) < reached then
+    perform pg_advisory_xact_lock(7007, hashtext(current_schema()));
+    perform setval('usage_bookings', greatest(last_value, reached)) from usage_bookings;
+  end if;
+  return true;
+end $$;
+
+-- Makes the partitions that this cell lacks, closed, and one behind them.
+create function add_usage_partitions(source jsonb, p_now bigint) returns void
+  language plpgsql volatile security definer set search_path from current set lock_timeout = '200ms' as $$
+declare
+  theirs record;
+  newest integer;
+begin
+  perform from usage_partitions p where p.state = 'open' for update;
+  for theirs in select * from jsonb_to_recordset(source) s (number integer, unique_from bigint, opened_at bigint, closed_at bigint)
+    order by number
+  loop
+    newest := theirs.number;
+    continue when exists (select from usage_partitions p where p.number = theirs.number);
+    perform make_usage_partition(theirs.number);
+    perform index_usage_partition(theirs.number);
+    perform attach_usage_partition(theirs.number);
+    insert into usage_partitions (number, state, unique_from, opened_at, closed_at)
+    values (theirs.number, 'closed', theirs.unique_from, coalesce(theirs.opened_at, p_now),
+            coalesce(theirs.closed_at, greatest(theirs.opened_at, p_now)));
+  end loop;
+  perform prepare_usage_partition(newest);
 end $$;
 
 do $$
@@ -361,7 +484,7 @@ declare
   callable text;
 begin
   foreach callable in array array['begin_slot_move(text[], text, text)', 'end_slot_move(text[], text)', 'take_slots(text[])',
-    'add_arriving_slots(text[])', 'reach_usage_booking(bigint)']
+    'add_arriving_slots()', 'follow_usage_partitions(jsonb, bigint, bigint, bigint)', 'add_usage_partitions(jsonb, bigint)']
   loop
     execute format('revoke all on function %s from public', callable);
     execute format('grant execute on function %s to tollkeeper_worker', callable);

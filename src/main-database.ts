@@ -172,6 +172,12 @@ export function reasonOf(error: unknown): string {
   return message || code || String(error);
 }
 
+/** The schema of a cell, and the worker's access to it. */
+export interface OpenedCell {
+  readonly server: SchemaOfServer;
+  readonly access: WorkerAccess;
+}
+
 interface Waiting {
   /** The maximum wait for an unavailable server. */
   readonly waitMs?: number;
@@ -316,6 +322,24 @@ export async function withWorker<Answer>(
 export function schemaOf({ url, migrateUrl }: SchemaOfServer, { name, address }: Cell): SchemaOfServer {
   const at = (home: string) => (address === null ? home : withLoginOf(home, address));
   return { url: at(url), migrateUrl: migrateUrl === null ? null : at(migrateUrl), schema: name };
+}
+
+/** The settings of the archives of a cell: the files of two cells have the same names. */
+export function archivesOfCell(config: Config, cell: string): Config {
+  return { ...config, archive: config.archive && `${config.archive}/${cell}` };
+}
+
+/** Connects to a cell besides the home cell, by its name. */
+export async function connectCell(
+  worker: Database,
+  home: SchemaOfServer,
+  name: string,
+  options: Omit<ConnectOptions, 'cellOf'>,
+): Promise<WorkerAccess> {
+  const cell = (await listCells(worker)).find((each) => each.name === name);
+  if (cell === undefined) throw new Error(`There is no cell ${name}. List them with: tollkeeper cells list`);
+  const { installation } = await findIdentity(worker);
+  return connectWorker(schemaOf(home, cell), { access: 'read', ...options, cellOf: installation });
 }
 
 function withLoginOf(home: string, address: string): string {

@@ -14,15 +14,17 @@ import type { Encryption } from './jobs/encryption.ts';
 import { registerEncryptionKeys } from './jobs/encryption-keys.ts';
 import { startWorker, type Worker } from './jobs/worker.ts';
 import {
+  archivesOfCell,
   connectWorker,
+  type OpenedCell,
   openServicePool,
   reasonOf,
   runUndo,
-  type SchemaOfServer,
   schemaOf,
   type Undo,
   type WorkerAccess,
 } from './main-database.ts';
+import { startFinishingMoves } from './main-mover.ts';
 import type { Watch } from './main-watch.ts';
 import { type Cell, findIdentity, listCells } from './organizations/store-cells.ts';
 import type { WebhookServices } from './webhooks/actions.ts';
@@ -47,12 +49,6 @@ interface JobsOptions {
   readonly log: Log;
 }
 
-/** The schema of a cell, and the worker's access to it. */
-export interface OpenedCell {
-  readonly server: SchemaOfServer;
-  readonly access: WorkerAccess;
-}
-
 /**
  * Runs jobs, sends webhooks, and watches for work that is stuck: in the home cell, and in each other cell as soon as it
  * responds. A cell that does not respond delays none of the others.
@@ -65,9 +61,10 @@ export async function startJobs(home: OpenedCell, options: JobsOptions): Promise
     undo.push(async () => stopWatching());
   });
   const others = startCells(home.access, (cell, installation) => startCell(cell, { home, installation }, options), log);
+  const moves = startFinishingMoves(home, options.config, log);
   return {
     async stop() {
-      await Promise.all([others.stop(), ofHome.stop()]);
+      await Promise.all([moves.stop(), others.stop(), ofHome.stop()]);
     },
   };
 }
@@ -147,8 +144,7 @@ function startCell(
     const services = {
       ...options.services,
       checks: createChecks(access.worker),
-      // The files of two cells have the same names.
-      archives: await openArchives(access, { ...config, archive: config.archive && `${config.archive}/${name}` }),
+      archives: await openArchives(access, archivesOfCell(config, name)),
     };
     await runJobs({ server, access }, { ...options, services }, { nameOf, prefix: `Cell ${name}: ` }, undo);
     const stopWatching = watch.startCell(name, access.worker);

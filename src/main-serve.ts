@@ -23,6 +23,7 @@ import type { WithMail } from './mail/actions.ts';
 import {
   connectWorker,
   eachCell,
+  type OpenedCell,
   openServer,
   openServerToServe,
   openServicePool,
@@ -32,7 +33,7 @@ import {
   type Undo,
   type WorkerAccess,
 } from './main-database.ts';
-import { type OpenedCell, startJobs } from './main-jobs.ts';
+import { startJobs } from './main-jobs.ts';
 import {
   isOneOfSeveral,
   leaveProcesses,

@@ -5,8 +5,7 @@ import type { Cells } from './database/cells.ts';
 import type { Database, Patience } from './database/database.ts';
 import type { Log } from './http/log.ts';
 import { Problem } from './kernel/problem.ts';
-import { connectWorker, openServicePool, runUndo, schemaOf, type Undo } from './main-database.ts';
-import type { OpenedCell } from './main-jobs.ts';
+import { connectWorker, type OpenedCell, openServicePool, runUndo, schemaOf, type Undo } from './main-database.ts';
 import {
   type Cell,
   copyCatalog,

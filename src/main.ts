@@ -217,16 +217,19 @@ const archived = program.command('archives').description('list and restore archi
 archived
   .command('list')
   .description('list the archives with their files')
+  .option('--cell <name>', 'of this cell, in place of the home cell')
   .option(...json)
   .action(async (options) => (await archives()).showArchives(config(), options));
 archived
   .command('restore <number>')
   .description('bring the events of an archive back, until it is released')
+  .option('--cell <name>', 'of this cell, in place of the home cell')
   .option(...json)
   .action(async (number, options) => (await archives()).restore(config(), number, options));
 archived
   .command('release <number>')
   .description('drop the events of a restored archive again')
+  .option('--cell <name>', 'of this cell, in place of the home cell')
   .option(...json)
   .action(async (number, options) => (await archives()).release(config(), number, options));
 program

@@ -112,8 +112,8 @@ async function alone<Answer>(
 }
 
 /** Repeats what gives up after a short wait for a lock, because usage would queue behind it. */
-async function untilUnlocked(act: () => Promise<void>): Promise<void> {
-  const endsAt = performance.now() + lockWait.totalMs;
+async function untilUnlocked(act: () => Promise<void>, totalMs = lockWait.totalMs): Promise<void> {
+  const endsAt = performance.now() + totalMs;
   for (let { pauseMs } = lockWait; ; pauseMs = Math.min(pauseMs * 2, lockWait.longestPauseMs)) {
     try {
       await act();
@@ -145,7 +145,30 @@ export async function keepPartitions(archives: Archives, now: Instant): Promise<
     // Tables that a killed process has loaded.
     for (const { number, state } of partitions) if (state === 'archived') await store.dropLoaded(changing, number);
     for (const number of await store.listArchivable(worker, closedBy)) await archivePartition(held, number, now);
+    for (const { number, fileIsOld } of partitions) if (fileIsOld) await renewFile(held, number);
   });
+}
+
+/**
+ * Lets the usage events of closed slots of `source` arrive in this cell. False: somebody moves events of this cell, or reads them
+ * for longer than the slots may be closed.
+ */
+export async function letEventsArrive(
+  archives: Archives,
+  source: Database,
+  { now, patienceMs }: { readonly now: Instant; readonly patienceMs: number },
+): Promise<boolean> {
+  const { settings, worker } = archives;
+  const events = await store.findEventsOfCell(source);
+  const since = uniqueSince(settings, now);
+  const follows = () => store.followEvents(worker, events, now, since);
+  if (await follows()) return true;
+  const isReady = await alone(archives, false, async ({ changing }) => {
+    await untilUnlocked(() => store.addPartitions(changing, events, now), patienceMs);
+    await untilUnlocked(() => store.openNext(worker, now, since), patienceMs);
+    return follows();
+  });
+  return isReady ?? false;
 }
 
 /**
@@ -236,13 +259,31 @@ export async function restoreArchive(archives: Archives, number: number): Promis
 
 /** Drops the events of a restored archive again. False: they are not there. */
 export async function releaseArchive(archives: Archives, number: number): Promise<boolean> {
-  const isDone = await alone(archives, true, async ({ changing }) => {
-    const found = await findArchive(archives, number);
-    if (found.state !== 'restored') return false;
-    await untilUnlocked(() => store.releaseRestored(changing, number));
+  const isDone = await alone(archives, true, async (held) => {
+    const { state, fileIsOld } = await findArchive(archives, number);
+    if (state !== 'restored') return false;
+    if (fileIsOld) await renewFile(held, number);
+    await untilUnlocked(() => store.releaseRestored(held.changing, number));
     return true;
   });
   return isDone ?? false;
+}
+
+/** Writes the file of a restored archive again, without the events of customers who have moved away. */
+async function renewFile(archives: HeldArchives, number: number): Promise<void> {
+  const found = await findArchive(archives, number);
+  const events = await store.sumUp(archives.worker, number);
+  await storeNext(archives, found, events);
+  await store.noteFiled(archives.worker, number);
+}
+
+/** Stores the events that the table of an archive has, and deletes its older files. */
+async function storeNext(archives: HeldArchives, { number, file: former }: Filed, events: number): Promise<void> {
+  const version = versionOf(former) + 1;
+  const file = fileOf(number, version);
+  const stored = await writeFile(archives, number, file, events);
+  await store.replaceFile(archives.worker, number, { file, ...stored });
+  for (let older = 1; older < version; older++) await storageOf(archives).remove(fileOf(number, older));
 }
 
 /**
@@ -254,16 +295,14 @@ export async function eraseFromArchives(archives: Archives, environmentId: numbe
   await alone(archives, true, async (held) => {
     for (const { number, state, seriesIds } of await store.listToErase(worker, environmentId, customerId)) {
       const found = await findArchive(archives, number);
-      if (state === 'archived') {
+      // The events are there, without these properties.
+      if (state === 'restored') await renewFile(held, number);
+      else {
         await loadFile(held, found);
         await store.eraseLoaded(worker, number, environmentId, seriesIds);
+        await storeNext(held, found, found.events ?? 0);
+        await store.dropLoaded(held.changing, number);
       }
-      const version = versionOf(found.file) + 1;
-      const file = fileOf(number, version);
-      const stored = await writeFile(archives, number, file, found.events ?? 0);
-      await store.replaceFile(worker, number, { file, ...stored });
-      if (state === 'archived') await store.dropLoaded(held.changing, number);
-      for (let older = 1; older < version; older++) await storageOf(archives).remove(fileOf(number, older));
       await store.noteErased(worker, number, environmentId, seriesIds);
     }
   });

@@ -20,11 +20,13 @@ export interface Partition {
   readonly sha256: string | null;
   readonly events: number | null;
   readonly archivedAt: Instant | null;
+  /** Customers have moved into or out of this restored partition. */
+  readonly fileIsOld: boolean;
 }
 
 export async function listPartitions(worker: Database): Promise<Partition[]> {
   const { rows } = await sql<Partition>`
-    select number, state, opened_at, closed_at, file, bytes, sha256, events, archived_at
+    select number, state, opened_at, closed_at, file, bytes, sha256, events, archived_at, file_is_old
       from usage_partitions order by number`.execute(worker);
   return rows;
 }
@@ -43,6 +45,44 @@ export async function prepareNext(changing: Database): Promise<void> {
 
 export async function openNext(worker: Database, now: Instant, uniqueSince: Instant | null): Promise<void> {
   await sql`select open_usage_partition(${now}, ${uniqueSince}::bigint)`.execute(worker);
+}
+
+/** The partitions of a cell that have events, and the number that its events have reached. */
+interface EventsOfCell {
+  readonly reached: number;
+  /** As JSON. */
+  readonly partitions: string;
+}
+
+export async function findEventsOfCell(worker: Database): Promise<EventsOfCell> {
+  const { rows: numbers } = await sql<{ reached: number }>`select last_value as reached from usage_bookings`.execute(
+    worker,
+  );
+  const reached = numbers[0]?.reached ?? 0;
+  const { rows } = await sql<{ partitions: string }>`
+    select json_agg(json_build_object('number', number, 'unique_from', unique_from, 'opened_at', opened_at, 'closed_at', closed_at)
+                    order by number)::text as partitions
+      from usage_partitions where state <> 'archived' and number <= partition_of(${reached}::bigint)`.execute(worker);
+  return { reached, partitions: rows[0]?.partitions ?? '[]' };
+}
+
+/** Lets events of another cell arrive. False: this one lacks partitions for that. */
+export async function followEvents(
+  worker: Database,
+  { partitions, reached }: EventsOfCell,
+  now: Instant,
+  uniqueSince: Instant | null,
+): Promise<boolean> {
+  const { rows } = await sql<{ follows: boolean }>`
+    select follow_usage_partitions(${partitions}::jsonb, ${reached}::bigint, ${now}::bigint, ${uniqueSince}::bigint) as follows`.execute(
+    worker,
+  );
+  return rows[0]?.follows === true;
+}
+
+/** Makes the partitions that events of another cell need, and one behind them to be opened. */
+export async function addPartitions(changing: Database, { partitions }: EventsOfCell, now: Instant): Promise<void> {
+  await changeTables(changing, sql`select add_usage_partitions(${partitions}::jsonb, ${now}::bigint)`);
 }
 
 /** The closed partitions that may be archived, the oldest first: none of them is compared with new events any more. */
@@ -134,6 +174,11 @@ export async function replaceFile(
   { file, bytes, sha256 }: StoredFile & { readonly file: string },
 ): Promise<void> {
   await sql`select replace_usage_partition_file(${number}, ${file}, ${bytes}, ${sha256})`.execute(worker);
+}
+
+/** Notes that the older files of a partition are deleted. */
+export async function noteFiled(worker: Database, number: number): Promise<void> {
+  await sql`select note_usage_partition_filed(${number})`.execute(worker);
 }
 
 export async function noteErased(

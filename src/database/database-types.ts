@@ -1275,6 +1275,7 @@ export interface SlotsHere {
 
 export interface SlotsMoving {
   code: string;
+  hasLeft: Generated<boolean>;
   source: string | null;
   target: string | null;
 }
@@ -1719,6 +1720,7 @@ export interface UsagePartitions {
   closedAt: number | null;
   events: number | null;
   file: string | null;
+  fileIsOld: Generated<boolean>;
   firstUsageDate: number | null;
   lastUsageDate: number | null;
   number: number;

@@ -449,12 +449,15 @@ async function answerIn(
   if (asked.dryRun) reply.header('dry-run', 'true');
   if (performed.replayed) reply.header('idempotent-replayed', 'true');
   if (route.file) {
+    const { isWhole = false } = route.file;
     const readMore: ReadMore = async (read) => {
       const more = { entry, act: read, publicUrl, slots };
       const again =
         (await readFromReplica(context, route, request, more)) ??
         (await runInEnvironment(context.database, entry, read, { publicUrl, slots }));
       if (again === null) throw new Problem('unauthorized');
+      // The file began when no other cell had slots. Customers move to a cell once every process knows it.
+      if (isWhole && (await hasOthers(context))) throw new Problem('cellNotReady');
       return again.answer;
     };
     return fileAnswer(route.file, reply, performed.answer, readMore);
@@ -462,6 +465,12 @@ async function answerIn(
   const finishing = { ...context, auditContext, publicUrl, askOthers, slots };
   const text = await finish(finishing, asked, entry, performed, outcome.effects);
   return jsonPayload(route, request, reply, text);
+}
+
+/** Whether other cells have slots by now. */
+async function hasOthers({ cells }: Pick<ApiContext, 'cells'>): Promise<boolean> {
+  if (cells?.others() === null) await cells.refresh();
+  return cells !== undefined && cells.others()?.length !== 0;
 }
 
 /** A read, as it is done in a transaction. */

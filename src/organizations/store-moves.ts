@@ -46,9 +46,10 @@ export async function closeSlots(source: Database, codes: readonly string[]): Pr
   await sql`update slots_here set is_closing = true where code = any(${codes}::text[])`.execute(source);
 }
 
-/** Opens slots of a cell besides home again that nothing was taken out of. */
-export async function reopenSlots(source: Database, codes: readonly string[]): Promise<void> {
+/** Opens slots of a cell besides home again. False: some of them have left. */
+export async function reopenSlots(source: Database, codes: readonly string[]): Promise<boolean> {
   await sql`update slots_here set is_closing = false where code = any(${codes}::text[])`.execute(source);
+  return hasSlots(source, codes);
 }
 
 /** Whether a cell besides home has all of these slots. */
@@ -83,12 +84,25 @@ interface Departure {
   readonly parts: readonly Part[];
 }
 
-/** Takes all rows of closed slots out of a cell, in an open transaction. */
+/** Takes all rows of closed slots out of a cell, in an open transaction. Refuses if another mover has opened or taken them. */
 export async function takeSlots(source: Database, codes: readonly string[]): Promise<Departure> {
   const { rows: parts } = await sql<Part>`select place, table_name, packed from take_slots(${codes}::text[])`.execute(
     source,
   );
-  const { rows } = await sql<{ id: string }>`select pg_current_xact_id()::text as id`.execute(source);
+  return departure(source, parts);
+}
+
+/** Takes the rows that were stored in a target out of it again, in an open transaction. */
+export async function takeStored(target: Database): Promise<Departure> {
+  const { rows: parts } = await sql<Part>`delete from slots_arriving returning place, table_name, packed`.execute(
+    target,
+  );
+  if (parts.length === 0) throw new Error('Another process has moved these slots.');
+  return departure(target, parts);
+}
+
+async function departure(db: Database, parts: readonly Part[]): Promise<Departure> {
+  const { rows } = await sql<{ id: string }>`select pg_current_xact_id()::text as id`.execute(db);
   if (rows[0] === undefined) throw new Error('A transaction has an id.');
   return { transaction: rows[0].id, parts: parts.toSorted((a, b) => a.place - b.place) };
 }
@@ -113,8 +127,8 @@ export async function findDeparture(target: Database): Promise<string | null> {
 }
 
 /** Forgets rows whose transaction in the source was rolled back. */
-export async function discardDeparture(target: Database): Promise<void> {
-  await sql`delete from slots_arriving`.execute(target);
+export async function discardDeparture(target: Database, transaction: string): Promise<void> {
+  await sql`delete from slots_arriving where source_transaction = ${transaction}`.execute(target);
 }
 
 /** The outcome of a transaction of the source; null if it was so long ago that the server does not know it any more. */
@@ -128,14 +142,8 @@ export async function findOutcome(
 }
 
 /** Adds the stored rows to the tables of the target and opens their slots, in an open transaction. */
-export async function addArriving(target: Database, codes: readonly string[]): Promise<void> {
-  await sql`select add_arriving_slots(${codes}::text[])`.execute(target);
-}
-
-/** Lets numbers of usage in the target follow on those of the source. */
-export async function followBookings(source: Database, target: Database): Promise<void> {
-  const { rows } = await sql<{ reached: number }>`select last_value as reached from usage_bookings`.execute(source);
-  await sql`select reach_usage_booking(${rows[0]?.reached}::bigint)`.execute(target);
+export async function addArriving(target: Database): Promise<void> {
+  await sql`select add_arriving_slots()`.execute(target);
 }
 
 /** Waits no longer than this for a lock, in an open transaction. */

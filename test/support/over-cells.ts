@@ -47,7 +47,7 @@ export class OverCells {
         'select c.number, array(select code from home.slots where cell = c.name) as codes from home.cells c where name = $1',
         [cell],
       );
-      await client.query(`update ${cell}.cell set number = $1`, [rows[0].number]);
+      await client.query(`select ${cell}.number_cell($1)`, [rows[0].number]);
       await client.query(`insert into ${cell}.slots_here (code) select unnest($1::text[])`, [rows[0].codes]);
     }
     const found = await admin.query('select id from home.environments where not livemode');

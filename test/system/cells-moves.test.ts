@@ -347,6 +347,11 @@ const steps: readonly Step[] = [
       ((await client.query(`select from ${schema}.slots_arriving`)).rowCount ?? 0) > 0 &&
       (await waitsFor({ name: null, client, schema } as Place, `locktype = 'advisory' and classid = 7010`)),
   },
+  {
+    name: 'when both cells have committed, and home has not',
+    block: async (client) => void (await client.query('lock table home.slots in share mode')),
+    reached: () => waitsFor(schemas[0], `relation = 'home.slots'::regclass`),
+  },
 ];
 
 describe('a mover that is killed', () => {
@@ -390,6 +395,10 @@ describe('a mover that is killed', () => {
         });
         await until(step.name, () => step.reached(cellA, cellB));
         await kill(child);
+        // A single statement would end without its client.
+        await admin.query(
+          `select pg_terminate_backend(pid) from pg_locks where not granted and relation = 'home.slots'::regclass`,
+        );
       } finally {
         await blocking.end();
       }
@@ -412,6 +421,8 @@ describe('a mover that is killed', () => {
     const home = open(settings.DATABASE_URL ?? '', 'home');
     const from = open(settings.DATABASE_URL ?? '', 'cell_a');
     const to = open(Object.assign(new URL(settings.DATABASE_URL ?? ''), { pathname: '/elsewhere' }).href, 'cell_b');
+    // The service would finish the move.
+    await admin.query(`select pg_advisory_lock(7012, hashtext('home'))`);
     try {
       await beginMove(home, { codes: [code], source: 'cell_a', target: 'cell_b' });
       await closeSlots(from, [code]);
@@ -421,6 +432,7 @@ describe('a mover that is killed', () => {
       // Both cells copy this while they have no subscription of the customer.
       await ok('PUT', '/settings', { settings: { allowMultipleSubscriptions: true } });
     } finally {
+      await admin.query(`select pg_advisory_unlock(7012, hashtext('home'))`);
       await Promise.all([home.destroy(), from.destroy(), to.destroy()]);
     }
     await printed(() => moveSlots(config(), 'cell_a', 'cell_b', { slots: String(wanted), ...json }));
