@@ -3716,9 +3716,7 @@ begin
     -- A move compares its events in both directions.
     keys := case when since < newest::bigint << 40 and not is_moving() then array(select a.transaction_key from added a) end;
     if exists (
-      select from unnest(keys) a (transaction_key)
-       where (select true from usage_events e
-               where e.transaction_key = a.transaction_key and e.booking >= since and e.booking < newest::bigint << 40 limit 1))
+      select from usage_events e where e.transaction_key = any(keys) and e.booking >= since and e.booking < newest::bigint << 40)
     then
       raise unique_violation using message = 'a usage event of this transaction is in an older partition',
         table = 'usage_events', constraint = 'usage_events_transaction_unique';

@@ -1,4 +1,5 @@
 import type pg from 'pg';
+import { advisoryLocks } from '../src/database/advisory-locks.ts';
 import { formatId, idPrefixes } from '../src/kernel/id.ts';
 import { connected, readNumber } from './database.ts';
 
@@ -18,6 +19,8 @@ interface Stored {
  */
 export async function storeEvents(url: string, { size, partitions }: Stored): Promise<void> {
   await connected(url, async (client) => {
+    // A check of the invariants reads for minutes, and no index can be added meanwhile.
+    await client.query('select pg_advisory_lock($1, hashtext(current_schema()))', [advisoryLocks.checks]);
     // Checkpoints would only slow this down. The WAL needs no more space than the events.
     await client.query(`alter system set max_wal_size = '12GB'`);
     await client.query('select pg_reload_conf()');

@@ -221,11 +221,14 @@ async function eventArrays(environmentId: number, drafts: readonly Draft[]): Pro
 export async function insertEvents(work: Work, drafts: readonly Draft[], booking: number): Promise<number> {
   const { environmentId, now } = work;
   const { numAffectedRows } = await sql`
+    with new as materialized (
+      select * from unnest(${await eventArrays(environmentId, drafts)})
+               as new (series, key, id, transaction, amount, date, properties, own_price, label)
+    )
     insert into usage_events (environment_id, booking, series_id, transaction_key, id, transaction_id, amount, usage_date, properties,
            own_price, label, created_at)
     select ${environmentId}, ${booking}, new.*, ${now}::bigint
-      from one_row, unnest(${await eventArrays(environmentId, drafts)})
-             as new (series, key, id, transaction, amount, date, properties, own_price, label)
+      from one_row, new
      where ${isNewest(booking)}
      order by new.key, new.id collate "C"
     on conflict do nothing`.execute(work.db);
@@ -241,9 +244,10 @@ const bookingsOfPartition = 2 ** 40;
 function isNewest(booking: number): RawBuilder<boolean> {
   const first = Math.floor(booking / bookingsOfPartition) * bookingsOfPartition;
   if (first === 0) return sql<boolean>`true`;
-  return sql<boolean>`(
-    select true from usage_events e
-     where e.transaction_key = new.key and e.booking >= (select usage_unique_from()) and e.booking < ${sql.lit(first)} limit 1) is null`;
+  // One look for all keys: a look for each takes twice as long.
+  return sql<boolean>`new.key not in (
+    select e.transaction_key from usage_events e
+     where e.transaction_key = any(array(select key from new)) and e.booking >= (select usage_unique_from()) and e.booking < ${sql.lit(first)})`;
 }
 
 /** Usage in the order in which accounts are locked. Additions to roll-ups of other hours are apart. */
