@@ -58,9 +58,9 @@ export async function cellsOfRequest(
     case 'customer':
     case 'id': {
       const named = cells.slotsOf(input, environmentId);
-      const [only = null, ...more] = new Set(named.map((slot) => cells.cellOf(slot)));
-      if (more.length > 0) throw new Problem('notOverCells');
-      return { found: [only], slots: named };
+      const [only = null] = named.map((slot) => cells.cellOf(slot));
+      // A record of another cell belongs to another customer: in this one it is not found.
+      return { found: [only], slots: named.filter((slot) => cells.cellOf(slot) === only) };
     }
     default:
       return cell satisfies never;

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { doDueWork } from '../../src/billing/do-due-work.ts';
 import { instant } from '../../src/kernel/calendar.ts';
 import { dayOf } from '../support/debtor.ts';
 import { type Body, startTestApp } from '../support/harness.ts';
+import { doDueWorkOfCells } from '../support/renewing.ts';
 import { meter, newCard, newCustomer, plan } from '../support/shop.ts';
 import { assertSound } from '../support/sound.ts';
 import { atOnce } from '../support/spending.ts';
@@ -164,7 +164,7 @@ test('the next invoice, an upgrade, a threshold and an end each finalize a draft
   await limited.moveTo('2026-05-02');
   await limited.use(100, '2026-04-30');
   await limited.use(500);
-  await doDueWork(app, limited.seller.testEnvironmentId, { forMs: 20_000 });
+  await doDueWorkOfCells(app, limited.seller.testEnvironmentId, { forMs: 20_000 });
   const both = await limited.by.get(`/invoices?subscriptionId=${limited.id}&limit=100`);
   assert.deepEqual(both.data.map(({ status, total }: Body) => `${status} ${total}`).toSorted(), [
     'paid 3000',
@@ -203,7 +203,7 @@ test('late usage that a draft takes at a threshold is billed once, and leaves no
   const { by, seller, id, use, moveTo } = await newReviewed({ reviewHours: 720, billingThresholdAmount: 5000 });
   await moveTo('2026-05-02');
   await use(600, '2026-04-30');
-  await doDueWork(app, seller.testEnvironmentId, { forMs: 20_000 });
+  await doDueWorkOfCells(app, seller.testEnvironmentId, { forMs: 20_000 });
   const { data } = await by.get(`/invoices?subscriptionId=${id}&limit=100`);
   assert.deepEqual(data.map(({ status, total }: Body) => `${status} ${total}`).toSorted(), ['paid 3000', 'paid 9000']);
 });
@@ -221,7 +221,7 @@ test('a subscription that is past due by the end of a review stays so, whatever 
   };
   const limited = await unpaid({ billingThresholdAmount: 5000 });
   await limited.use(500);
-  await doDueWork(app, limited.seller.testEnvironmentId, { forMs: 20_000 });
+  await doDueWorkOfCells(app, limited.seller.testEnvironmentId, { forMs: 20_000 });
   assert.deepEqual([await statusOf(limited), (await limited.newest()).invoice.total], ['past_due', 3000]);
 
   const priced = await unpaid({});
@@ -267,14 +267,10 @@ test('two workers and two people finalize a draft at once: one number, one charg
   const { by, seller, newest, moveTo, send } = await newReviewed({ reviewHours: 24 });
   await moveTo('2026-05-01');
   const { id } = (await newest()).invoice;
-  await app.owner
-    .updateTable('environments')
-    .set({ clockNow: instant('2026-05-02') })
-    .where('id', '=', seller.testEnvironmentId)
-    .execute();
+  await app.setClock(instant('2026-05-02'), seller.testEnvironmentId);
   await atOnce<unknown>(4, (place) =>
     place % 2 === 0
-      ? doDueWork(app, seller.testEnvironmentId, { forMs: 20_000 })
+      ? doDueWorkOfCells(app, seller.testEnvironmentId, { forMs: 20_000 })
       : send('POST', `/invoices/${id}/finalize`, {}),
   );
   const { invoice } = await newest();
@@ -375,14 +371,10 @@ test('while a renewal takes an item, it is not changed, and of many that are add
   const add = () =>
     send('POST', '/invoice-items', { invoiceItem: { customerId, description: 'Set-up', unitAmount: 100 } });
   const { body } = await add();
-  await app.owner
-    .updateTable('environments')
-    .set({ clockNow: instant('2026-05-01') })
-    .where('id', '=', seller.testEnvironmentId)
-    .execute();
+  await app.setClock(instant('2026-05-01'), seller.testEnvironmentId);
   const change = { invoiceItem: { description: 'Changed', unitAmount: 700 } };
   await atOnce<unknown>(9, (place) => {
-    if (place < 2) return doDueWork(app, seller.testEnvironmentId, { forMs: 20_000 });
+    if (place < 2) return doDueWorkOfCells(app, seller.testEnvironmentId, { forMs: 20_000 });
     return place === 2 ? send('PUT', `/invoice-items/${body.invoiceItem.id}`, change) : add();
   });
   await moveTo('2026-06-01');

@@ -24,6 +24,7 @@ const server = await createApp({
   metrics: { ofProcess: watch.registry },
   services: { ...app.services, onCharge: watch.onCharge },
   migrated: async () => true,
+  ...(app.services.cells && { cells: app.services.cells }),
 });
 after(() => server.close());
 const address = await server.listen({ host: '127.0.0.1', port: 0 });

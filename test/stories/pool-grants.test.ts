@@ -79,10 +79,7 @@ async function newShop() {
     ...caller,
     moveTo,
     /** Lets time pass, in which nobody does what is due. */
-    passUntil: async (date: string) => {
-      const ofShop = app.owner.updateTable('environments').where('id', '=', organization.testEnvironmentId);
-      await ofShop.set({ clockNow: instant(date) }).execute();
-    },
+    passUntil: (date: string) => app.setClock(instant(date), organization.testEnvironmentId),
     pool,
     pricingModelId: pricingModel.id as string,
     ...user,

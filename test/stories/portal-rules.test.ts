@@ -346,17 +346,19 @@ test('an owed invoice that is paid by 20 forms at once with a bad card is charge
 
 test('a charge whose outcome is refused, because the links were closed meanwhile, stays counted', async () => {
   const { customerId, subscriptionId, send } = await openPastDuePortal();
-  await sql`
-    create function close_links() returns trigger language plpgsql as $$
-    begin
-      update customers set portal_version = portal_version + 1 where id = new.customer_id;
-      return null;
-    end $$`.execute(app.owner);
-  await sql`create trigger close_links after insert on payments for each row execute function close_links()`.execute(
-    app.owner,
-  );
+  for (const { owner } of app.cells) {
+    await sql`
+      create function close_links() returns trigger language plpgsql as $$
+      begin
+        update customers set portal_version = portal_version + 1 where id = new.customer_id;
+        return null;
+      end $$`.execute(owner);
+    await sql`create trigger close_links after insert on payments for each row execute function close_links()`.execute(
+      owner,
+    );
+  }
   assert.equal((await send(`/portal/subscriptions/${subscriptionId}/pay`)).status, 403);
-  await sql`drop function close_links cascade`.execute(app.owner);
+  for (const { owner } of app.cells) await sql`drop function close_links cascade`.execute(owner);
   assert.equal(await failuresOf(customerId), 1);
 });
 

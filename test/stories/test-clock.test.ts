@@ -140,15 +140,17 @@ test('what fails holds up nothing else: the clock arrives, the answer is 500, an
   const { testKey: key, testEnvironmentId: environmentId, caller } = await newEnvironment();
   const stuck = await subscribeFor(caller, 'stuck', { plan: 'month', token: 'pm_card_visa' });
   const other = await subscribeFor(caller, 'other', { plan: 'month', token: 'pm_card_visa' });
-  await sql`create or replace function fail_on_purpose() returns trigger language plpgsql as $$ begin raise exception 'on purpose'; end $$`.execute(
-    app.owner,
-  );
-  await sql
-    .raw(
-      `create trigger fail before insert on billing_periods for each row
+  for (const { owner } of app.cells) {
+    await sql`create or replace function fail_on_purpose() returns trigger language plpgsql as $$ begin raise exception 'on purpose'; end $$`.execute(
+      owner,
+    );
+    await sql
+      .raw(
+        `create trigger fail before insert on billing_periods for each row
          when (new.subscription_id = '${stuck.subscriptionId}') execute function fail_on_purpose()`,
-    )
-    .execute(app.owner);
+      )
+      .execute(owner);
+  }
   assert.equal((await put(march, key)).status, 500);
   assert.deepEqual(await app.get('/test-clock', { key }), { testClock: { now: march, frozen: true } });
   const startsOf = async ({ subscriptionId }: { subscriptionId: string }) => {
@@ -162,7 +164,7 @@ test('what fails holds up nothing else: the clock arrives, the answer is 500, an
     return rows.map((row) => row.startAt);
   };
   assert.deepEqual([await startsOf(stuck), await startsOf(other)], [[start], [start, february, march]]);
-  await sql`drop function fail_on_purpose cascade`.execute(app.owner);
+  for (const { owner } of app.cells) await sql`drop function fail_on_purpose cascade`.execute(owner);
   assert.equal((await caller.moveTo(march + 1)).work.periodsRenewed, 2);
   assert.deepEqual(await startsOf(stuck), [start, february, march]);
 });

@@ -2,11 +2,9 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
 import { createApp } from '../../src/app.ts';
-import { createDatabase, createPool } from '../../src/database/database.ts';
 import { createApiKey } from '../../src/organizations/actions.ts';
 import { anyId } from '../support/any-id.ts';
-import { testSchema } from '../support/databases.ts';
-import { insertFixture } from '../support/fixtures.ts';
+import { insertFixture, nameHere } from '../support/fixtures.ts';
 import { type Body, send as sendTo, startTestApp } from '../support/harness.ts';
 import { assertEventsAddUp, assertLedgerAddsUp } from '../support/ledger-invariants.ts';
 
@@ -30,7 +28,7 @@ const record = async (usageEvents: unknown): Promise<Body[]> =>
 const send = async (change: object): Promise<Body> =>
   (await app.post('/usage-events', { usageEvent: event(change) })).usageEvent;
 
-/** The third event of a request is refused, with the path of what is wrong, and nothing of the request is stored. */
+/** The third event of a request is refused, with the path of what is wrong, and nothing of the request is stored in one cell. */
 async function assertRefused(change: object, status: number, field: string): Promise<string> {
   const good = event();
   const answer = await bulk([good, event(), event(change)]);
@@ -42,7 +40,8 @@ async function assertRefused(change: object, status: number, field: string): Pro
   assert.equal(single.status, status);
   assert.equal(single.body.issues[0].path.join('.'), field === '' ? 'usageEvent' : `usageEvent.${field}`);
   const stored = app.owner.selectFrom('usageEvents').where('transactionId', '=', good.transactionId).select('id');
-  assert.deepEqual(await stored.execute(), []);
+  // Another cell has stored its part where the refused event names nobody of its own.
+  assert.equal((await stored.execute()).length, answer.body.stored?.includes(0) ? 1 : 0);
   return answer.body.message;
 }
 
@@ -216,7 +215,7 @@ test('a key that is pinned to another pricing model sees neither the subscriptio
 /** A customer with an external id of its own, and its present subscription. */
 async function insertCustomer() {
   const own = await insertFixture(app, { now });
-  const externalId = `customer ${own.customerId}`;
+  const externalId = nameHere(app, `customer ${own.customerId}`);
   await app.owner.updateTable('customers').set({ externalId }).where('id', '=', own.customerId).execute();
   await app.owner.updateTable('subscriptions').set({ exclusive: false }).where('id', '=', own.subscriptionId).execute();
   const become = (id: string, change: object) =>
@@ -319,8 +318,7 @@ test('usage of a customer with no current subscription is refused, and so is tha
 
 test('usage of a customer follows it to its next subscription, also in a process that knows the one before', async () => {
   const { subscriptionId: first, by, become, subscribe, end } = await insertCustomer();
-  const database = createDatabase(createPool({ schema: testSchema, url: app.databaseUrl, size: 2, as: 'service' }));
-  const other = await createApp({ database, migrated: async () => true });
+  const other = await createApp({ database: app.database, migrated: async () => true });
   const urls = [app.url, await other.listen({ host: '127.0.0.1', port: 0 })];
   const use = async (url: string, change: object = {}): Promise<Body> => {
     const usageEvent = event({ ...by, ...change });
@@ -338,7 +336,6 @@ test('usage of a customer follows it to its next subscription, also in a process
   await subscribe();
   for (const url of urls) assert.equal(await use(url), undefined);
   await other.close();
-  await database.destroy();
 });
 
 test('amount: 1 and 2^53-1 are accepted, and 0, 2^53, negatives, fractions and nothing are not', async () => {

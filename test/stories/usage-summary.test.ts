@@ -6,7 +6,7 @@ import { mergeSumsOnce } from '../../src/analytics/actions.ts';
 import { chooseSeries } from '../../src/usage/store-read.ts';
 import { sumByCustomer } from '../../src/usage/store-summary.ts';
 import { anyId } from '../support/any-id.ts';
-import { insertFixture } from '../support/fixtures.ts';
+import { insertFixture, nameHere } from '../support/fixtures.ts';
 import { type Body, startTestApp } from '../support/harness.ts';
 import { pinnedKey } from '../support/pricing-models.ts';
 
@@ -48,8 +48,9 @@ const refused = async (meterId: string, given: object) => {
 /** A further customer of the same pricing model, with a subscription: copies of the first. */
 async function insertCustomer(
   world: World,
-  externalId: string,
-): Promise<{ customerId: string; subscriptionId: string }> {
+  name: string,
+): Promise<{ customerId: string; externalId: string; subscriptionId: string }> {
+  const externalId = nameHere(app, name);
   const [customerId, subscriptionId] = [anyId('customer'), anyId('subscription')];
   const copy = async (table: 'customers' | 'subscriptions', id: string, change: object) =>
     sql`insert into ${sql.table(table)} select (jsonb_populate_record(t, ${JSON.stringify(change)}::jsonb)).* from ${sql.table(table)} t where t.id = ${id}`.execute(
@@ -61,7 +62,7 @@ async function insertCustomer(
     invoice_number_base: customerId.slice(-7),
   });
   await copy('subscriptions', world.subscriptionId, { id: subscriptionId, customer_id: customerId });
-  return { customerId, subscriptionId };
+  return { customerId, externalId, subscriptionId };
 }
 
 test('a summary by hour has whole hours and the broken ones at the ends, which together tile the range', async () => {
@@ -183,7 +184,7 @@ test('a summary is by customer, and of one customer or subscription alone', asyn
   const { groups, units } = await read(world.meterId, { ...range, groupBy: 'customer' });
   assert.equal(units, 17);
   assert.deepEqual(groups, [
-    { customerId: other.customerId, externalId: 'other', units: 10, events: 1 },
+    { customerId: other.customerId, externalId: other.externalId, units: 10, events: 1 },
     { customerId: world.customerId, externalId: 'acme', units: 7, events: 2 },
   ]);
   const alone = async (given: object) => (await read(world.meterId, { ...range, ...given })).units;
@@ -345,7 +346,7 @@ test('customers are ranked in a month as in any other range, however much of it 
     const { units, events, groups, other } = await read(world.meterId, { ...month, ...given });
     return { units, events, other, groups: groups.map((group: Body) => [group.externalId, group.units, group.events]) };
   };
-  const first = (await app.get(`/customers?ids=${world.customerId}`)).data[0].externalId;
+  const [first, second, third] = [world.externalId, ...others.map(({ externalId }) => externalId)];
   const sumAll = () => mergeSumsOnce(app.owner);
   const firstOf = (most: number, to: string) =>
     app.inEnvironment(async (work) => {
@@ -366,7 +367,7 @@ test('customers are ranked in a month as in any other range, however much of it 
   await send(world, [{ usageDate: start, amount: 5 }]);
   await send(world, [{ usageDate: start, amount: 7, ...of(0) }]);
   await assertRanked([
-    ['second', 7, 1],
+    [second, 7, 1],
     [first, 5, 1],
   ]);
   // Summed once their hour has been over for an hour, and only once.
@@ -377,7 +378,7 @@ test('customers are ranked in a month as in any other range, however much of it 
     select units from usage_months where usage_meter_id = ${world.meterId} order by units`.execute(app.owner);
   assert.deepEqual(rows, [{ units: 5n }, { units: 7n }, { units: 100n }]);
   await assertRanked([
-    ['second', 7, 1],
+    [second, 7, 1],
     [first, 5, 1],
   ]);
   // Late usage of a summed hour, of another one, and of a customer that the month does not have.
@@ -385,8 +386,8 @@ test('customers are ranked in a month as in any other range, however much of it 
   await send(world, [{ usageDate: start + day, amount: 1, ...of(1) }]);
   const all = [
     [first, 9, 2],
-    ['second', 7, 1],
-    ['third', 1, 1],
+    [second, 7, 1],
+    [third, 1, 1],
   ];
   await assertRanked(all);
   await sumAll();

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { doDueWork } from '../../src/billing/do-due-work.ts';
 import { instant } from '../../src/kernel/calendar.ts';
 import { type Body, startTestApp } from '../support/harness.ts';
+import { doDueWorkOfCells } from '../support/renewing.ts';
 import { meter, newCard, newCustomer, plan } from '../support/shop.ts';
 import { assertSound } from '../support/sound.ts';
 import { callerOf } from '../support/years.ts';
@@ -68,7 +68,7 @@ async function openShop() {
     const status = async () => (await by.get(`/subscriptions/${id}`)).subscription.status;
     return { id, customerId, use, bills, status };
   };
-  const work = () => doDueWork(app, seller.testEnvironmentId, { forMs: 60_000 });
+  const work = () => doDueWorkOfCells(app, seller.testEnvironmentId, { forMs: 60_000 });
   return { by, seller, join, work, day: (at: string) => by.moveTo(instant(at)) };
 }
 

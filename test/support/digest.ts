@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import { type RawBuilder, sql } from 'kysely';
+import type pg from 'pg';
 import type { Database } from '../../src/database/database.ts';
 import { idPrefixes } from '../../src/kernel/id.ts';
 import type { TestApp } from './harness.ts';
@@ -8,10 +9,20 @@ import type { TestApp } from './harness.ts';
 const left = new Set(['idempotency_keys', 'kysely_migration', 'kysely_migration_lock']);
 
 /**
- * A digest of every row of every table: equal digests mean that nothing was stored in between, not even what was there
- * already.
+ * A digest of every row of every table of each cell: equal digests mean that nothing was stored in between, not even what was
+ * there already.
  */
-export async function databaseDigest({ ownerPool }: Pick<TestApp, 'ownerPool'>): Promise<string> {
+export async function databaseDigest({
+  cells,
+  copyCatalogs,
+}: Pick<TestApp, 'cells' | 'copyCatalogs'>): Promise<string> {
+  // Cells may follow a catalog that a test has changed at any moment.
+  await copyCatalogs();
+  const digests = await Promise.all(cells.map(({ ownerPool }) => digestOfCell(ownerPool)));
+  return digests.join(' ');
+}
+
+async function digestOfCell(ownerPool: pg.Pool): Promise<string> {
   const text = digestTexts.get(ownerPool) ?? writeDigest(ownerPool);
   digestTexts.set(ownerPool, text);
   const { rows } = await ownerPool.query({ name: 'digest', text: await text });
@@ -25,7 +36,7 @@ const digestTexts = new WeakMap<object, Promise<string>>();
  * or another transaction from then on, which is less to read than its values. Of keys, which note when they were used, the
  * values are read.
  */
-async function writeDigest(pool: TestApp['ownerPool']): Promise<string> {
+async function writeDigest(pool: pg.Pool): Promise<string> {
   const { rows } = await pool.query<{ part: string }>(
     `select format('select %1$L || count(*) || '' '' || bit_xor(%2$s) as digest from %1$I t', c.relname,
                    case when used.attname is null then 'hashtidextended(t.ctid, t.xmin::text::bigint)'

@@ -1,5 +1,20 @@
+import { slotOfCustomer } from '../../src/customers/actions-slots.ts';
+import type { Database } from '../../src/database/database.ts';
 import { anyId } from './any-id.ts';
 import type { TestApp } from './harness.ts';
+
+/** The name, with a number where a customer of the name itself would live in another cell than that of `database`. */
+export function nameIn(app: TestApp, database: Database, environmentId: number, name: string): string {
+  for (let n = 1; ; n++) {
+    const numbered = n === 1 ? name : `${name}-${n}`;
+    if (app.databaseOf(slotOfCustomer(environmentId, numbered)) === database) return numbered;
+  }
+}
+
+/** A name of a further customer in the cell to which a test writes. */
+export function nameHere(app: TestApp, name: string): string {
+  return nameIn(app, app.database, app.testEnvironmentId, name);
+}
 
 /** Rows written straight into the database, for tests of one slice that need its neighbours' records only. */
 export async function insertFixture(app: TestApp, { environmentId = app.testEnvironmentId, now = Date.now() } = {}) {

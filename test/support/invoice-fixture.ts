@@ -67,6 +67,7 @@ export async function insertRedemption(
     .insertInto('discounts')
     .values({ ...discount, id: discountId, active: true })
     .execute();
+  await app.copyCatalogs();
   await app.owner
     .insertInto('discountRedemptions')
     .values({ ...discount, id: redemptionId, discountId, customerId, subscriptionId, position })

@@ -48,16 +48,21 @@ export async function addCells(url: string, home: string, count: number): Promis
   await homePool.end();
 }
 
+// Functions that add sums up, and answer how many rows that took.
+const summing = ['close_idle_rollups', 'merge_daily_sums', 'sum_usage_months', 'take_mrr_balances'];
+
 /**
  * Makes a schema in which each table of customers has the rows of all cells. Tests look there at rows, change them, and write some,
- * which reach the cell of the slot of their id. A table with partitions can only be read.
+ * which reach the cell of the slot of their customer. Rows of a table with partitions cannot be changed.
  */
 async function joinTables(pool: pg.Pool, cells: readonly string[]): Promise<void> {
   const [home = ''] = cells;
   await pool.query(`create schema ${schemaOfAll};
     create function ${schemaOfAll}.insert_in_cell() returns trigger language plpgsql as $$
     declare
-      cell text := coalesce((select s.cell from ${home}.slots s where s.code = right(new.id, 2)), '${home}');
+      given jsonb := to_jsonb(new);
+      record_id text := coalesce(given ->> 'customer_id', given ->> 'subscription_id', given ->> 'ledger_account_id', given ->> 'id');
+      cell text := coalesce((select s.cell from ${home}.slots s where s.code = right(record_id, 2)), '${home}');
       columns text[] := (select array_agg(quote_ident(attname) order by attnum) from pg_attribute
         where attrelid = format('%I.%I', cell, tg_table_name)::regclass and attnum > 0 and attgenerated = '' and attidentity = '');
     begin
@@ -65,24 +70,29 @@ async function joinTables(pool: pg.Pool, cells: readonly string[]): Promise<void
         (select string_agg('($1).' || c, ', ') from unnest(columns) c)) using new;
       return null;
     end $$`);
+  for (const name of summing) {
+    const sum = cells.map((cell) => `${cell}.${name}(at_most)`).join(' + ');
+    await pool.query(`create function ${schemaOfAll}.${name}(at_most integer) returns integer return ${sum}`);
+  }
   const { rows } = await pool.query<{ name: string; isPartitioned: boolean; key: string | null }>(`
     select c.relname as name, c.relkind = 'p' as "isPartitioned", pg_get_constraintdef(k.oid) as key
       from pg_class c left join pg_constraint k on k.conrelid = c.oid and k.contype = 'p'
      where c.relnamespace = '${home}'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition
        and c.relname not in (select name from copied_tables())
-       and exists (select from pg_attribute where attrelid = c.oid and attname = 'environment_id')`);
+       and (c.relname = 'test_processor_operations'
+            or exists (select from pg_attribute where attrelid = c.oid and attname = 'environment_id'))`);
   for (const { name, isPartitioned, key } of rows) {
     const all = `${schemaOfAll}.${name}`;
     if (isPartitioned) {
       await pool.query(
         `create view ${all} as ${cells.map((cell) => `select * from ${cell}.${name}`).join(' union all ')}`,
       );
-      continue;
+    } else {
+      // Statements that group by a key name other columns too.
+      await pool.query(`create table ${all} (like ${home}.${name} including defaults including generated, ${key})`);
+      for (const cell of cells) await pool.query(`alter table ${cell}.${name} inherit ${all}`);
     }
-    // Statements that group by a key name other columns too.
-    await pool.query(`create table ${all} (like ${home}.${name} including defaults including generated, ${key})`);
-    for (const cell of cells) await pool.query(`alter table ${cell}.${name} inherit ${all}`);
-    await pool.query(`create trigger insert_in_cell before insert on ${all}
+    await pool.query(`create trigger insert_in_cell ${isPartitioned ? 'instead of' : 'before'} insert on ${all}
       for each row execute function ${schemaOfAll}.insert_in_cell()`);
   }
   // Triggers of statements are those of the table that is named.

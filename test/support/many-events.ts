@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
-import { insertFixture } from './fixtures.ts';
+import { slotOf } from '../../src/kernel/id.ts';
+import { insertFixture, nameHere } from './fixtures.ts';
 import type { TestApp } from './harness.ts';
 
 /** How many events, of how many subscriptions, used from when to when. */
@@ -21,19 +22,24 @@ const ofOneCustomer = 100;
  */
 export async function insertManyEvents(app: TestApp, { subscriptions, events, from, to, idsFrom = '0' }: ManyEvents) {
   const world = await insertFixture(app, { now: from });
-  const db = app.owner;
+  const db = app.cells.find(({ database }) => database === app.database)?.owner ?? app.owner;
+  const names = Array.from({ length: Math.floor(subscriptions / ofOneCustomer) + 1 }, (_, n) =>
+    nameHere(app, `${world.externalId}-${n}`),
+  );
+  const slot = slotOf(world.customerId);
   const environmentId = app.testEnvironmentId;
   await sql`
     insert into customers
-    select copy.* from customers c, generate_series(0, ${subscriptions}::integer / ${ofOneCustomer}) n,
-           lateral jsonb_populate_record(c, jsonb_build_object('id', c.id || '-' || n, 'external_id', c.external_id || '-' || n,
+    select copy.* from customers c, unnest(${names}::text[]) with ordinality named (name, place),
+           lateral (select place - 1 as n) numbered,
+           lateral jsonb_populate_record(c, jsonb_build_object('id', c.id || '-' || n || ${slot}::text, 'external_id', named.name,
              'invoice_number_base', c.invoice_number_base || '-' || n)) copy
      where c.environment_id = ${environmentId} and c.id = ${world.customerId}`.execute(db);
   await sql`
     insert into subscriptions
     select copy.* from subscriptions s, generate_series(1, ${subscriptions}::integer) n,
            lateral jsonb_populate_record(s, jsonb_build_object('id', s.id || '-' || n, 'exclusive', false,
-             'customer_id', s.customer_id || '-' || n / ${ofOneCustomer})) copy
+             'customer_id', s.customer_id || '-' || n / ${ofOneCustomer} || ${slot}::text)) copy
      where s.environment_id = ${environmentId} and s.id = ${world.subscriptionId}`.execute(db);
   await sql`
     insert into ledger_accounts (environment_id, id, pricing_model_id, subscription_id, subscription_revision,

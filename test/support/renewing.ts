@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { doDueWork } from '../../src/billing/do-due-work.ts';
 import type { DueWorkHandler } from '../../src/billing/due-work-runner.ts';
 import { interimHandler, renewHandler } from '../../src/billing/renew.ts';
 import type { TestApp } from './harness.ts';
@@ -24,6 +25,15 @@ async function perform(app: TestApp, handler: DueWorkHandler, limit: number): Pr
     return taken.length;
   });
   return claimed.reduce((sum, each) => sum + each);
+}
+
+/** Does what is due in each cell. */
+export async function doDueWorkOfCells(
+  { cells, tasks, services }: TestApp,
+  environmentId: number,
+  options: Parameters<typeof doDueWork>[2],
+): Promise<void> {
+  for (const { database } of cells) await doDueWork({ database, tasks, services }, environmentId, options);
 }
 
 /** Lives through the time until `target`, stopping at each end of a period. Answers how many periods began. */

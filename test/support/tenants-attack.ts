@@ -1,4 +1,5 @@
 import { sql } from 'kysely';
+import type { Database } from '../../src/database/database.ts';
 import { decodeCursor } from '../../src/kernel/pagination.ts';
 import type { Answer, Body, TestApp } from './harness.ts';
 import type { Tenant } from './tenants-world.ts';
@@ -11,20 +12,22 @@ const leastNumber = 1_000_000;
 
 /** Writes the mark into everything of the victim's that has a name, a reason or the like. */
 export async function markTexts(app: TestApp, { environmentId, world }: Tenant): Promise<void> {
-  const { rows } = await sql<{ table: string; column: string }>`
-    select c.relname as table, a.attname as column
-      from pg_class c
-      join pg_attribute a on a.attrelid = c.oid
-      join pg_attribute m on m.attrelid = c.oid and m.attname = 'pricing_model_id'
-     where c.relnamespace = current_schema()::regnamespace and not has_own_rights(c.relname) and c.relkind = 'r' and a.atttypid = 'text'::regtype
-       and a.attname in ('name', 'description', 'memo', 'reason', 'customer_name', 'output_name', 'failure_message')`.execute(
-    app.owner,
-  );
-  for (const { table, column } of rows) {
-    // Why an invoice was made is one of a few words, in the sums of days too.
-    if (['invoices', 'money_days'].includes(table) && column === 'reason') continue;
-    await sql`update ${sql.table(table)} set ${sql.ref(column)} = coalesce(${sql.ref(column)}, '') || ${` ${mark}`}
-      where environment_id = ${environmentId} and pricing_model_id = ${world.pricingModelId}`.execute(app.owner);
+  for (const { owner } of app.cells) {
+    const { rows } = await sql<{ table: string; column: string }>`
+      select c.relname as table, a.attname as column
+        from pg_class c
+        join pg_attribute a on a.attrelid = c.oid
+        join pg_attribute m on m.attrelid = c.oid and m.attname = 'pricing_model_id'
+       where c.relnamespace = current_schema()::regnamespace and not has_own_rights(c.relname) and c.relkind = 'r' and a.atttypid = 'text'::regtype
+         and a.attname in ('name', 'description', 'memo', 'reason', 'customer_name', 'output_name', 'failure_message')
+         -- Copies follow home.
+         and ((select is_home from cell) or c.relname not in (select name from copied_tables()))`.execute(owner);
+    for (const { table, column } of rows) {
+      // Why an invoice was made is one of a few words, in the sums of days too.
+      if (['invoices', 'money_days'].includes(table) && column === 'reason') continue;
+      await sql`update ${sql.table(table)} set ${sql.ref(column)} = coalesce(${sql.ref(column)}, '') || ${` ${mark}`}
+        where environment_id = ${environmentId} and pricing_model_id = ${world.pricingModelId}`.execute(owner);
+    }
   }
 }
 
@@ -37,7 +40,9 @@ export async function marksOf(app: TestApp, victim: Tenant, intruder: Tenant): P
     .where('id', '=', intruder.environmentId)
     .executeTakeFirstOrThrow();
   const own = new Set<string>([organizationId]);
-  for (const { table, row } of await readRows(app)) {
+  await app.copyCatalogs();
+  const rows = (await Promise.all(app.cells.map(({ owner }) => readRows(owner)))).flat();
+  for (const { table, row } of rows) {
     const isOwn = mayBeSeenBy(intruder, table, row);
     if (!isOwn && row.environment_id !== victim.environmentId) continue;
     for (const value of valuesIn(row)) (isOwn ? own : hidden).add(value);
@@ -52,15 +57,15 @@ function mayBeSeenBy({ environmentId, pinnedPricingModelId }: Tenant, table: str
   return pinnedPricingModelId === null || model === undefined || model === pinnedPricingModelId;
 }
 
-async function readRows(app: TestApp): Promise<{ table: string; row: Body }[]> {
+async function readRows(owner: Database): Promise<{ table: string; row: Body }[]> {
   const { rows: tables } = await sql<{ name: string }>`
     select c.relname as name from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attname = 'environment_id'
      where c.relnamespace = current_schema()::regnamespace and not has_own_rights(c.relname) and c.relkind in ('r', 'p')`.execute(
-    app.owner,
+    owner,
   );
   const all: { table: string; row: Body }[] = [];
   for (const { name } of tables) {
-    const { rows } = await sql<{ row: Body }>`select to_jsonb(t) as row from ${sql.table(name)} t`.execute(app.owner);
+    const { rows } = await sql<{ row: Body }>`select to_jsonb(t) as row from ${sql.table(name)} t`.execute(owner);
     all.push(...rows.map(({ row }) => ({ table: name, row })));
   }
   return all;

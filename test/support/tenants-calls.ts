@@ -1,4 +1,4 @@
-import { type Call, calls } from './api-calls.ts';
+import { bulkParts, type Call, calls } from './api-calls.ts';
 import type { Body } from './harness.ts';
 import type { TenantWorld } from './tenants-world.ts';
 
@@ -465,7 +465,7 @@ const tenantCalls: Readonly<Record<string, readonly CallOf[]>> = {
   })),
   'POST /usage-events/bulk': told.map((by) => (w, n) => ({
     path: '/usage-events/bulk',
-    body: { usageEvents: ['a', 'b', 'c'].map((part) => event(w, `${n}-${part}`, by(w))) },
+    body: { usageEvents: bulkParts.map((part) => event(w, `${n}-${part}`, by(w))) },
   })),
   'POST /holds': [...used, (w: TenantWorld) => ({ meter: w.callsMeterSlug })].map((by) => (w) => ({
     path: '/holds',

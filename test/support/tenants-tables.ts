@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
-import { serviceRole } from '../../src/database/database.ts';
+import { queueSchemaOf, serviceRole } from '../../src/database/database.ts';
 import type { TestApp } from './harness.ts';
 
 /** A table of tenants, as the catalog has it. */
@@ -34,18 +34,21 @@ export async function tenantTables(owner: pg.Client): Promise<TenantTable[]> {
   return rows;
 }
 
-/** Connections to the app's database: the owner's, and one that has logged in as nothing but the service's role. */
-export async function openConnections(
-  app: TestApp,
-): Promise<{ owner: pg.Client; service: pg.Client; close: () => Promise<void> }> {
-  const owner = new pg.Client({ connectionString: app.databaseUrl });
+/** Connections to the last cell of the app: the owner's, and one that has logged in as nothing but the service's role. */
+export async function openConnections({
+  databaseUrl,
+  cells,
+}: TestApp): Promise<{ owner: pg.Client; service: pg.Client; close: () => Promise<void> }> {
+  const schema = cells.at(-1)?.name;
+  const path = `-c search_path=${schema},${queueSchemaOf(String(schema))}`;
+  const owner = new pg.Client({ connectionString: databaseUrl, options: path });
   await owner.connect();
   const role = `tenant_probe_${randomUUID().slice(0, 8)}`;
   const password = randomUUID();
   await owner.query(`create role ${role} login password '${password}' in role ${serviceRole}`);
-  const url = new URL(app.databaseUrl);
+  const url = new URL(databaseUrl);
   Object.assign(url, { username: role, password });
-  const service = new pg.Client({ connectionString: url.href, options: `-c role=${serviceRole}` });
+  const service = new pg.Client({ connectionString: url.href, options: `${path} -c role=${serviceRole}` });
   await service.connect();
   const close = async () => {
     await service.end();

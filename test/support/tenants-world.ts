@@ -1,6 +1,8 @@
 import { sql } from 'kysely';
 import { createApiKey, revokeApiKey } from '../../src/organizations/actions.ts';
 import { anyId } from './any-id.ts';
+import type { TestCell } from './databases.ts';
+import { nameIn } from './fixtures.ts';
 import { type Body, startTestApp, type TestApp } from './harness.ts';
 import { type StripeServer, startStripeServer } from './stripe-server.ts';
 import { buildWorld, structure, type World, type WorldOptions } from './world.ts';
@@ -169,11 +171,12 @@ export function tenantStructure(suffix: string): Body {
 }
 
 /** The service, with an account for live mode that knows the tokens of the test network. */
-export async function startTenantApp() {
+export async function startTenantApp(isSound = true) {
   const stripe = await startStripeServer();
   const [account] = stripe.services.stripe ?? [];
   if (account === undefined) throw new Error('the stand-in has an account');
-  const app = await startTestApp({ services: { stripe: [{ ...account, name: 'stripe', livemode: true }] } });
+  const services = { stripe: [{ ...account, name: 'stripe', livemode: true }] };
+  const app = await startTestApp({ services, isSound });
   return { app, stripe };
 }
 
@@ -182,29 +185,41 @@ interface Place {
   readonly key: string;
   readonly environmentId: number;
   readonly pinned?: boolean;
+  /** The cell of all its customers. Absent: they are in those of their names. */
+  readonly cell?: TestCell | undefined;
 }
 
 /** Makes a tenant with one record of every kind. */
-export async function buildTenant(app: TestApp, { name, key, environmentId, pinned = false }: Place): Promise<Tenant> {
+export async function buildTenant(
+  app: TestApp,
+  { name, key, environmentId, pinned = false, cell }: Place,
+): Promise<Tenant> {
   let used = key;
   const keyFor = async (pricingModelId: string) => {
     const request = { environmentId, livemode: false, name: `Key of ${name}`, pricingModelId };
     used = (await createApiKey(app.owner, request, Date.now())).token;
     return used;
   };
-  const options: WorldOptions = { structureOf: tenantStructure, ...(pinned ? { keyFor } : {}) };
+  const nameOf = (wanted: string) => (cell === undefined ? wanted : nameIn(app, cell.database, environmentId, wanted));
+  const options: WorldOptions = { structureOf: tenantStructure, nameOf, ...(pinned ? { keyFor } : {}) };
   const world = await buildWorld(app, { testKey: key, testEnvironmentId: environmentId }, name, options);
   return {
     name,
     key: used,
     environmentId,
     pinnedPricingModelId: pinned ? world.pricingModelId : null,
-    world: { ...world, ...(await addOwn(app, used, name, world)) },
+    world: { ...world, ...(await addOwn(app, used, { name, world, nameOf })) },
   };
 }
 
+interface Own {
+  readonly name: string;
+  readonly world: World;
+  readonly nameOf: (name: string) => string;
+}
+
 /** Adds what a world lacks for a call with each id. */
-async function addOwn(app: TestApp, key: string, name: string, world: World) {
+async function addOwn(app: TestApp, key: string, { name, world, nameOf }: Own) {
   const get = (path: string): Promise<Body> => app.get(path, { key });
   const post = (path: string, body: unknown): Promise<Body> => app.post(path, body, { key });
   const catalog = await readCatalog(get, name, world);
@@ -224,10 +239,10 @@ async function addOwn(app: TestApp, key: string, name: string, world: World) {
   const changed = await app.request('POST', '/discounts', { discount }, { key });
   const limited = { ...discount, code: `${discountCode}-2`, productIds: [world.productId] };
   await post('/discounts', { discount: limited });
-  const newcomer = await newCustomer(post, `${name}-newcomer`);
+  const newcomer = await newCustomer(post, nameOf(`${name}-newcomer`));
   const card = { customerId: newcomer.id, type: 'card', token: 'pm_card_visa' };
   const { paymentMethod } = await post('/payment-methods', { paymentMethod: card });
-  const waiting = await newCustomer(post, `${name}-waiting`);
+  const waiting = await newCustomer(post, nameOf(`${name}-waiting`));
   const { subscription } = await post('/subscriptions', { customerId: waiting.id, priceId: world.priceId });
   const { purchase } = await get(`/purchases/${world.purchaseId}`);
   const { subscription: owing } = await get(`/subscriptions/${world.owingSubscriptionId}`);
@@ -366,14 +381,22 @@ export interface Tenants {
 
 const everybody = ['pinned', 'live', 'stranger', 'strangerlive'] as const;
 
-/** The victim and everybody who must not reach it, or a few of them. */
-export async function buildTenants(names: readonly (typeof everybody)[number][] = everybody): Promise<Tenants> {
-  const { app, stripe } = await startTenantApp();
+/**
+ * The victim and everybody who must not reach it, or a few of them. Together, all their customers are in one cell besides home, to whose
+ * rows the test adds its own.
+ */
+export async function buildTenants(
+  names: readonly (typeof everybody)[number][] = everybody,
+  { together = false }: { readonly together?: boolean } = {},
+): Promise<Tenants> {
+  const { app, stripe } = await startTenantApp(!together);
+  const cell = together ? app.cells.at(-1) : undefined;
   const stranger = await app.newOrganization();
   const victim = await buildTenant(app, {
     name: 'victim',
     key: app.testKey,
     environmentId: app.testEnvironmentId,
+    cell,
   });
   const places: (Place & { name: (typeof everybody)[number] })[] = [
     { name: 'pinned', key: app.testKey, environmentId: app.testEnvironmentId, pinned: true },
@@ -382,6 +405,7 @@ export async function buildTenants(names: readonly (typeof everybody)[number][] 
     { name: 'strangerlive', key: stranger.liveKey, environmentId: stranger.liveEnvironmentId },
   ];
   const intruders: Tenant[] = [];
-  for (const place of places.filter(({ name }) => names.includes(name))) intruders.push(await buildTenant(app, place));
+  for (const place of places.filter(({ name }) => names.includes(name)))
+    intruders.push(await buildTenant(app, { ...place, cell }));
   return { app, stripe, victim, intruders };
 }

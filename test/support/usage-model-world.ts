@@ -1,3 +1,5 @@
+import { slotOfCustomer } from '../../src/customers/actions-slots.ts';
+import { nameIn } from './fixtures.ts';
 import type { Body, TestApp } from './harness.ts';
 import {
   type Account,
@@ -113,19 +115,23 @@ export async function newModelWorld(app: TestApp): Promise<ModelWorld> {
     for (const price of prices) ids[price.slug] = price.id;
   }
   for (const { slug, id } of (await app.get('/features?limit=100', { key })).data) ids[slug] = id;
-  for (const [externalId, token] of [
+  // A transaction of one may be repeated by the other, and counts once in one cell.
+  const cell = app.databaseOf(slotOfCustomer(testEnvironmentId, 'ada'));
+  const externalIdOf = (name: string) => nameIn(app, cell, testEnvironmentId, name);
+  for (const [name = '', token] of [
     ['ada', 'pm_card_visa'],
     ['bob', 'pm_card_processing'],
   ]) {
-    const customer = { externalId, email: `${externalId}@acme.test`, name: externalId };
-    ids[`${externalId}`] = (await post('/customers', { customer })).data.customer.id;
+    const externalId = externalIdOf(name);
+    const customer = { externalId, email: `${externalId}@acme.test`, name };
+    ids[name] = (await post('/customers', { customer })).data.customer.id;
     await post('/payment-methods', { paymentMethod: { customerExternalId: externalId, type: 'card', token } });
   }
   const oracle: World = { now: begin, prices, distinctMeters: ['users'], subscriptions: {}, events: [] };
   for (const { name, customer, plan, days, pays } of subscribers) {
     const doNotCharge = pays === 'never';
     const { subscription } = await post('/subscriptions', {
-      customerExternalId: customer,
+      customerExternalId: externalIdOf(customer),
       priceSlug: plan,
       doNotCharge,
     });
@@ -154,12 +160,10 @@ export async function newModelWorld(app: TestApp): Promise<ModelWorld> {
   return {
     oracle,
     ids,
-    customers: Object.fromEntries(subscribers.map(({ name, customer }) => [name, customer])),
+    customers: Object.fromEntries(subscribers.map(({ name, customer }) => [name, externalIdOf(customer)])),
     request: (method, path, body) => app.request(method, path, body, { key }),
     get: (path) => app.get(path, { key }),
-    async setClock(at) {
-      await app.owner.updateTable('environments').set({ clockNow: at }).where('id', '=', testEnvironmentId).execute();
-    },
+    setClock: (at) => app.setClock(at, testEnvironmentId),
   };
 }
 

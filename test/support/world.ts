@@ -23,7 +23,11 @@ export interface WorldOptions {
   readonly structureOf?: (suffix: string) => Body;
   /** The key that everything is made with: one that is pinned to the pricing model of the structure, once it is there. */
   readonly keyFor?: (pricingModelId: string) => Promise<string>;
+  /** The external id of a customer, such as one that leads to a cell. */
+  readonly nameOf?: NameOf;
 }
+
+type NameOf = (name: string) => string;
 
 /** What a world is made through. */
 export type WorldApp = Pick<TestApp, 'get' | 'post' | 'put' | 'databaseOf' | 'testKey' | 'testEnvironmentId'>;
@@ -33,7 +37,7 @@ export async function buildWorld(
   app: WorldApp,
   organization: Pick<TestOrganization, 'testKey' | 'testEnvironmentId'> = app,
   suffix = 'one',
-  { structureOf = structure, keyFor }: WorldOptions = {},
+  { structureOf = structure, keyFor, nameOf = (name) => name }: WorldOptions = {},
 ): Promise<World> {
   const whole = { key: organization.testKey };
   const { pricingModel } = await app.post('/pricing-models/setup', structureOf(suffix), whole);
@@ -43,17 +47,21 @@ export async function buildWorld(
   const team = pricingModel.products.find((product: Body) => product.slug === 'team');
   const meter = pricingModel.usageMeters[0];
   // Takes as long as a trial, and meanwhile everything else is made.
-  const owing = insertOwing(post, get, { pricingModelId: pricingModel.id, priceId: team.defaultPrice.id, suffix });
+  const owing = insertOwing(post, get, {
+    pricingModelId: pricingModel.id,
+    priceId: team.defaultPrice.id,
+    externalId: nameOf(`owing-${suffix}`),
+  });
   const { resources } = await get(`/resources?pricingModelId=${pricingModel.id}`);
   const { data: pools } = await get(`/credit-pools?pricingModelId=${pricingModel.id}`);
   const { data: features } = await get(`/features?limit=100&pricingModelId=${pricingModel.id}`);
   const featureOf = (slug: string) => features.find((row: Body) => row.slug === slug).id;
   const { data: links } = await get(`/product-features?productId=${team.id}`);
-  const externalId = `customer-${suffix}`;
+  const externalId = nameOf(`customer-${suffix}`);
   const { data } = await post('/customers', {
     customer: { externalId, email: `${suffix}@acme.test`, name: `Acme ${suffix}` },
   });
-  const leavingExternalId = `leaving-${suffix}`;
+  const leavingExternalId = nameOf(`leaving-${suffix}`);
   await post('/customers', {
     customer: { externalId: leavingExternalId, email: `${suffix}@leaving.test`, name: 'Leaving' },
   });
@@ -145,7 +153,7 @@ export async function buildWorld(
     leavingExternalId,
     customerId: data.customer.id,
     subscriptionId: subscription.id,
-    changingSubscriptionId: await makeChanging(post, suffix, team.defaultPrice.id),
+    changingSubscriptionId: await makeChanging(post, nameOf(`changing-${suffix}`), team.defaultPrice.id),
     subscriptionItemId: current.subscriptionItems[0].id,
     subscriptionItemFeatureId: current.experimental.featureItems.find((row: Body) => row.type === 'toggle').id,
     usageEventId: usageEvents[0].id,
@@ -243,10 +251,10 @@ export async function addItem(post: Send, customerExternalId: string): Promise<P
 export async function insertOwing(
   post: Send,
   get: (path: string) => Promise<Body>,
-  { pricingModelId, priceId, suffix }: { pricingModelId: string; priceId: string; suffix: string },
+  { pricingModelId, priceId, externalId }: { pricingModelId: string; priceId: string; externalId: string },
 ): Promise<Pick<World, 'owingSubscriptionId' | 'openInvoiceId' | 'openInvoiceLineItemId' | 'issuedCreditNoteId'>> {
   const { data } = await post('/customers', {
-    customer: { externalId: `owing-${suffix}`, email: `owing-${suffix}@acme.test`, name: 'Owing', pricingModelId },
+    customer: { externalId, email: `${externalId}@acme.test`, name: 'Owing', pricingModelId },
   });
   const customerId = data.customer.id;
   const subscription = await subscribeForMoment(post, { customerId, priceId });
@@ -296,11 +304,11 @@ async function makeCheckout(
 
 async function makeChanging(
   post: (path: string, body: unknown) => Promise<Body>,
-  suffix: string,
+  externalId: string,
   priceId: string,
 ): Promise<string> {
   const { data } = await post('/customers', {
-    customer: { externalId: `changing-${suffix}`, email: `${suffix}@changing.test`, name: 'Changing' },
+    customer: { externalId, email: `${externalId}@changing.test`, name: 'Changing' },
   });
   const customerId: string = data.customer.id;
   await post('/payment-methods', { paymentMethod: { customerId, type: 'card', token: 'pm_card_visa' } });

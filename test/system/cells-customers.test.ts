@@ -243,6 +243,17 @@ test('a price that was changed at home, and a key that was made or revoked there
   await until('the key is revoked everywhere', async () => (await statuses()).every((status) => status === 401));
 });
 
+test('a record of a customer in another cell is not found beside a customer', async () => {
+  const [home = '', a = ''] = names;
+  const { currentSubscription } = await ok('GET', `/customers/${a}/billing`);
+  const checkoutSession = {
+    ...{ type: 'add_payment_method', customerExternalId: home, targetSubscriptionId: currentSubscription.id },
+    ...{ successUrl: 'https://app.example.com/paid', cancelUrl: 'https://app.example.com/plans' },
+  };
+  const answer = await ask('POST', '/checkout-sessions', { checkoutSession });
+  assert.deepEqual([answer.status, answer.body.reason], [404, 'subscription_not_found']);
+});
+
 test('what does not reach other cells yet is refused and changes nothing', async () => {
   const [home = '', a = ''] = names;
   const refused: readonly (readonly [method: string, path: string, body?: unknown])[] = [
