@@ -11,10 +11,11 @@ import { createDatabase, createPool } from '../../src/database/database.ts';
 import { msPerDay } from '../../src/kernel/calendar.ts';
 import { check } from '../../src/main-admin.ts';
 import { release, restore, showArchives } from '../../src/main-archives.ts';
-import { archivesOfCell, withWorker } from '../../src/main-database.ts';
-import { finishInterrupted, finishMove, type Moved, type Mover, tryMoving } from '../../src/main-mover.ts';
+import { archivesOfCell } from '../../src/main-database.ts';
+import { finishInterrupted, type Moved, type Mover } from '../../src/main-mover.ts';
 import { beginMove, closeSlots, storeDeparture, takeSlots } from '../../src/organizations/store-moves.ts';
 import type { Body } from '../support/harness.ts';
+import { asMover, moveTogether } from '../support/moves.ts';
 import { OverCells } from '../support/over-cells.ts';
 import { printed } from '../support/printed.ts';
 
@@ -103,29 +104,9 @@ async function partitionsOf(place: Place, name: string): Promise<string> {
 const slotOfName = (name: string) => slotOfCustomer(environmentId, name);
 const nameOf = (place: Place) => (place === 'home' ? null : place);
 
-/** Acts as the one who moves slots, so that the service leaves them alone. */
-async function asMover<Answer>(act: (mover: Mover) => Promise<Answer>): Promise<Answer> {
-  const auditContext = { actor: 'operator', action: 'cells move' } as const;
-  return withWorker(
-    config,
-    async (access, server) => {
-      const done = await tryMoving({ server, access }, { config, auditContext }, async (mover) => ({
-        answer: await act(mover),
-      }));
-      assert(done, 'nobody else moves slots');
-      return done.answer;
-    },
-    { access: 'read' },
-  );
-}
-
 /** Moves the slot of a customer. */
 function move(name: string, from: Place, to: Place): Promise<Moved> {
-  const moving = { codes: [slotOfName(name)], source: nameOf(from), target: nameOf(to) };
-  return asMover(async (mover) => {
-    await beginMove(mover.home, moving);
-    return finishMove(mover, moving);
-  });
+  return moveTogether(config, { codes: [slotOfName(name)], source: nameOf(from), target: nameOf(to) });
 }
 
 async function moves(name: string, from: Place, to: Place): Promise<void> {
@@ -311,7 +292,7 @@ test('nothing is archived or released while events that have left their cell hav
   assert(neighbor);
   const name = neighbor;
   const before = await balanceOf(name);
-  await asMover(async (mover) => {
+  await asMover(config, async (mover) => {
     const codes = await leave(mover, name, 'cell_a', 'home');
     await assert.rejects(release(config, '0', json), /customers are moving to this cell/);
     assert.deepEqual(await finishInterrupted(mover), { codes, reason: null });
@@ -329,7 +310,7 @@ test('rows that have left go back if the target has a record of their name by th
     const [leaving, staying] = [await subscribed(nameOf(from)), await subscribed(nameOf(to))];
     const transactionId = `meanwhile in ${to}`;
     const [id = ''] = await record(usage(leaving, transactionId));
-    await asMover(async (mover) => {
+    await asMover(config, async (mover) => {
       const codes = await leave(mover, leaving, from, to);
       await record(usage(staying, transactionId));
       assert.deepEqual(await finishInterrupted(mover), {
