@@ -584,6 +584,7 @@ create table discounts (
   product_ids text[],
   minimum_amount numeric(38,0),
   first_purchase_only boolean not null default false,
+  is_counted boolean not null default false,
   created_at bigint not null,
   updated_at bigint not null,
   constraint discounts_code_unique UNIQUE (environment_id, pricing_model_id, code),
@@ -1763,6 +1764,17 @@ create table slots (
   constraint slots_code CHECK (((code ~ '^[0-9A-Za-z]{2}$'::text) AND (code <> '00'::text)))
 );
 
+create table slots_allowances (
+  environment_id bigint not null,
+  discount_id text not null,
+  slot text not null,
+  allowed bigint not null,
+  kept_until bigint not null default 0,
+  constraint slots_allowances_pkey PRIMARY KEY (environment_id, discount_id, slot),
+  constraint slots_allowances_environment_id_discount_id_fkey FOREIGN KEY (environment_id, discount_id) REFERENCES discounts(environment_id, id) ON DELETE CASCADE,
+  constraint slots_allowances_allowed CHECK ((allowed >= 0))
+);
+
 create table slots_arriving (
   place integer not null,
   source_transaction text not null,
@@ -2812,6 +2824,7 @@ begin
     -- Rows may come back to it.
     update slots_moving set has_left = false where code = any(codes);
     perform end_slot_move(codes, null);
+    delete from slots_allowances where slot = any(codes);
   else
     insert into slots_here (code) select code from one_row, unnest(codes) code
     on conflict (code) do update set is_closing = false;
@@ -2835,6 +2848,7 @@ begin
   delete from slots_arriving;
   for moved in select environment_id, array_agg(id) as ids from customers where right(id, 2) = any(codes) group by environment_id loop
     perform move_sums(moved.environment_id, moved.ids, 1);
+    if not (select is_home from cell) then perform allow_redeemed(moved.environment_id, moved.ids); end if;
   end loop;
   perform announce_deliveries(environment_id, webhook_id)
      from (select distinct environment_id, webhook_id from webhook_deliveries
@@ -2929,6 +2943,17 @@ begin
   end loop;
   return null;
 end $function$;
+CREATE OR REPLACE FUNCTION public.allow_redeemed(of_environment bigint, moved text[])
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+begin
+  insert into slots_allowances (environment_id, discount_id, slot, allowed)
+  select r.environment_id, r.discount_id, right(r.customer_id, 2), count(*)
+    from discount_redemptions r join discounts d on d.environment_id = r.environment_id and d.id = r.discount_id
+   where r.environment_id = of_environment and r.customer_id = any(moved) and d.is_counted group by 1, 2, 3;
+end $function$;
 CREATE OR REPLACE FUNCTION public.analyze_grown_tables()
  RETURNS void
  LANGUAGE plpgsql
@@ -3000,7 +3025,7 @@ CREATE OR REPLACE FUNCTION public.audit_decisions()
  LANGUAGE sql
  IMMUTABLE
 BEGIN ATOMIC
- VALUES ('api_keys'::text,'hash'::text,'secret'::text), ('environments'::text,'branding'::text,'secret'::text), ('webhooks'::text,'sealed_secret'::text,'secret'::text), ('webhooks'::text,'sealed_previous_secret'::text,'secret'::text), ('payment_methods'::text,'processor_token'::text,'secret'::text), ('payment_methods'::text,'fingerprint'::text,'secret'::text), ('payments'::text,'processor_token'::text,'secret'::text), ('payments'::text,'next_action'::text,'secret'::text), ('payment_method_attachments'::text,'request'::text,'secret'::text), ('payment_method_attachments'::text,'outcome'::text,'secret'::text), ('checkout_sessions'::text,'payment_token'::text,'secret'::text), ('webhooks'::text,'url'::text,'address'::text), ('payments'::text,'receipt_url'::text,'address'::text), ('checkout_sessions'::text,'success_url'::text,'address'::text), ('checkout_sessions'::text,'cancel_url'::text,'address'::text), ('api_keys'::text,'last_used_at'::text,'passing'::text), ('pricing_models'::text,'catalog_version'::text,'passing'::text), ('invoices'::text,'is_open_threshold'::text,'passing'::text), ('invoices'::text,'notice_at'::text,'passing'::text), ('subscriptions'::text,'notice_at'::text,'passing'::text), ('payment_methods'::text,'notice_at'::text,'passing'::text), ('customers'::text,'erased_external_id_mac'::text,'secret'::text), ('webhooks'::text,'failing_since'::text,'passing'::text), ('subscriptions'::text,'work_retry_at'::text,'passing'::text), ('subscriptions'::text,'revision'::text,'passing'::text), ('subscriptions'::text,'discounted'::text,'passing'::text), ('subscriptions'::text,'has_spend_limits'::text,'passing'::text), ('spend_limits'::text,'booked_before'::text,'passing'::text), ('attempt_counts'::text,'failures'::text,'passing'::text), ('attempt_counts'::text,'counted_from'::text,'passing'::text), ('attempt_counts'::text,'next_at'::text,'passing'::text), ('attempt_counts'::text,'kept_until'::text,'passing'::text);
+ VALUES ('api_keys'::text,'hash'::text,'secret'::text), ('environments'::text,'branding'::text,'secret'::text), ('webhooks'::text,'sealed_secret'::text,'secret'::text), ('webhooks'::text,'sealed_previous_secret'::text,'secret'::text), ('payment_methods'::text,'processor_token'::text,'secret'::text), ('payment_methods'::text,'fingerprint'::text,'secret'::text), ('payments'::text,'processor_token'::text,'secret'::text), ('payments'::text,'next_action'::text,'secret'::text), ('payment_method_attachments'::text,'request'::text,'secret'::text), ('payment_method_attachments'::text,'outcome'::text,'secret'::text), ('checkout_sessions'::text,'payment_token'::text,'secret'::text), ('webhooks'::text,'url'::text,'address'::text), ('payments'::text,'receipt_url'::text,'address'::text), ('checkout_sessions'::text,'success_url'::text,'address'::text), ('checkout_sessions'::text,'cancel_url'::text,'address'::text), ('api_keys'::text,'last_used_at'::text,'passing'::text), ('pricing_models'::text,'catalog_version'::text,'passing'::text), ('discounts'::text,'is_counted'::text,'passing'::text), ('invoices'::text,'is_open_threshold'::text,'passing'::text), ('invoices'::text,'notice_at'::text,'passing'::text), ('subscriptions'::text,'notice_at'::text,'passing'::text), ('payment_methods'::text,'notice_at'::text,'passing'::text), ('customers'::text,'erased_external_id_mac'::text,'secret'::text), ('webhooks'::text,'failing_since'::text,'passing'::text), ('subscriptions'::text,'work_retry_at'::text,'passing'::text), ('subscriptions'::text,'revision'::text,'passing'::text), ('subscriptions'::text,'discounted'::text,'passing'::text), ('subscriptions'::text,'has_spend_limits'::text,'passing'::text), ('spend_limits'::text,'booked_before'::text,'passing'::text), ('attempt_counts'::text,'failures'::text,'passing'::text), ('attempt_counts'::text,'counted_from'::text,'passing'::text), ('attempt_counts'::text,'next_at'::text,'passing'::text), ('attempt_counts'::text,'kept_until'::text,'passing'::text);
 END;
 CREATE OR REPLACE FUNCTION public.audit_people()
  RETURNS trigger
@@ -3267,6 +3292,18 @@ begin
   end if;
   insert into slots_moving (code, source, target) select code, from_cell, to_cell from one_row, unnest(codes) code;
   update cell set slots_version = slots_version + 1;
+end $function$;
+CREATE OR REPLACE FUNCTION public.begin_to_count()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+begin
+  if (select is_home from cell) then return null; end if;
+  insert into slots_allowances (environment_id, discount_id, slot, allowed)
+  select environment_id, discount_id, right(customer_id, 2), count(*) from discount_redemptions
+   where environment_id = new.environment_id and discount_id = new.id group by 1, 2, 3;
+  return null;
 end $function$;
 CREATE OR REPLACE FUNCTION public.begin_usage_partition_load(n integer)
  RETURNS void
@@ -3836,6 +3873,15 @@ AS $function$
          ('credit_pool_rates', 10, '{}'), ('features', 11, '{}'), ('product_features', 12, '{}'), ('discounts', 13, '{}'),
          ('tax_rates', 14, '{}'), ('webhooks', 15, '{}')
 $function$;
+CREATE OR REPLACE FUNCTION public.count_from_first_maximum()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+begin
+  new.is_counted := true;
+  return new;
+end $function$;
 CREATE OR REPLACE FUNCTION public.cover_usage(p_environment bigint, p_now bigint, is_booked boolean[], u_account text[], u_price text[], u_period text[], u_series bigint[], u_entry text[], u_units numeric[], u_hour_units numeric[], u_hour_events bigint[], u_threshold numeric[], u_events numeric[], u_own_amount numeric[])
  RETURNS TABLE(account ledger_accounts, price text, period text, series bigint, entry text, units numeric, hour_units numeric, hour_events bigint, threshold numeric, events numeric, own_amount numeric, "position" bigint, upto numeric, credits text[], amounts numeric[], covered numeric, first_rest numeric)
  LANGUAGE plpgsql
@@ -4675,6 +4721,24 @@ BEGIN ATOMIC
   SELECT count(*) AS count
     FROM forgotten;
 END;
+CREATE OR REPLACE FUNCTION public.give_allowance(of_environment bigint, discount text, of_slot text, known bigint, wanted bigint)
+ RETURNS bigint
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+declare
+  given bigint;
+begin
+  perform from discounts where environment_id = of_environment and id = discount for no key update;
+  -- A slot of the home cell redeems without.
+  if not found or holds_slot(of_slot) then return known; end if;
+  given := greatest(known, least(wanted, redemptions_left(of_environment, discount, of_slot)
+    + (select coalesce(sum(allowed), 0) from slots_allowances where environment_id = of_environment and discount_id = discount and slot = of_slot)));
+  insert into slots_allowances (environment_id, discount_id, slot, allowed) values (of_environment, discount, of_slot, given)
+  on conflict (environment_id, discount_id, slot) do update set allowed = excluded.allowed;
+  return given;
+end $function$;
 CREATE OR REPLACE FUNCTION public.give_slots(receiver text, wanted integer)
  RETURNS integer
  LANGUAGE plpgsql
@@ -4821,6 +4885,12 @@ CREATE OR REPLACE FUNCTION public.is_moving()
  LANGUAGE sql
  STABLE
 RETURN (((current_setting('tollkeeper.moving'::text, true) = 'on'::text) AND (current_setting('role'::text) <> 'tollkeeper_service'::text)) IS TRUE);
+CREATE OR REPLACE FUNCTION public.is_one_of_cells()
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE
+ SET search_path TO 'public', 'pg_temp'
+RETURN ((NOT (SELECT cell.is_home FROM cell)) OR (EXISTS (SELECT FROM slots)) OR (EXISTS (SELECT FROM slots_moving)));
 CREATE OR REPLACE FUNCTION public.keep_an_owner()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -4852,26 +4922,18 @@ begin
   end if;
   return new;
 end $function$;
-CREATE OR REPLACE FUNCTION public.keep_limited_discounts_home()
- RETURNS trigger
- LANGUAGE plpgsql
- SET search_path TO 'public', 'pg_temp'
-AS $function$
-begin
-  if not (select is_home from cell) and exists (
-    select from discounts d where d.environment_id = new.environment_id and d.id = new.discount_id and d.maximum_redemptions is not null)
-  then
-    raise exception using errcode = 'TK176', message = 'a discount with a limit of redemptions is redeemed in the home cell only';
-  end if;
-  return new;
-end $function$;
 CREATE OR REPLACE FUNCTION public.keep_maximum_of_redemptions()
  RETURNS trigger
  LANGUAGE plpgsql
  SET search_path TO 'public', 'pg_temp'
 AS $function$
 begin
-  if (select count(*) from discount_redemptions where environment_id = new.environment_id and discount_id = new.id) > new.maximum_redemptions then
+  -- Copies follow the home cell, which counts.
+  if not (select is_home from cell) then return null; end if;
+  if not old.is_counted and is_one_of_cells() then
+    raise exception using errcode = 'TK189', message = 'the other cells have not begun to count';
+  end if;
+  if redemptions_left(new.environment_id, new.id, '00') < 0 then
     raise check_violation using constraint = 'discounts_maximum_redemptions', message = 'a maximum is not below the redemptions so far';
   end if;
   return null;
@@ -4960,15 +5022,17 @@ CREATE OR REPLACE FUNCTION public.keep_redemptions_within_maximum()
  LANGUAGE plpgsql
  SET search_path TO 'public', 'pg_temp'
 AS $function$
-declare
-  most bigint;
 begin
-  perform from discounts where environment_id = new.environment_id and id = new.discount_id and maximum_redemptions is null for share;
+  if is_moving() then return null; end if;
+  perform from discounts where environment_id = new.environment_id and id = new.discount_id and not is_counted for share;
   if found then
     return null;
   end if;
-  select maximum_redemptions into most from discounts where environment_id = new.environment_id and id = new.discount_id for no key update;
-  if (select count(*) from discount_redemptions where environment_id = new.environment_id and discount_id = new.discount_id) > most then
+  perform from discounts where environment_id = new.environment_id and id = new.discount_id for no key update;
+  if redemptions_left(new.environment_id, new.discount_id, right(new.customer_id, 2)) < 0 then
+    if is_one_of_cells() then
+      raise exception using errcode = 'TK189', message = 'the slot has no allowance for another redemption';
+    end if;
     raise check_violation using constraint = 'discount_redemptions_maximum', message = 'a discount is redeemed at most as often as its maximum';
   end if;
   return null;
@@ -6190,6 +6254,25 @@ BEGIN ATOMIC
       JOIN usage_credits r ON (((r.environment_id = a.environment_id) AND (r.ledger_account_id = a.id))))
    WHERE ((a.environment_id = records_of_customer.p_environment) AND (a.customer_id = records_of_customer.p_customer));
 END;
+CREATE OR REPLACE FUNCTION public.redemptions_left(of_environment bigint, discount text, of_slot text)
+ RETURNS bigint
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+  select case
+      when not d.is_counted then null
+      when (select is_home from cell) then d.maximum_redemptions
+        - (select count(*) from discount_redemptions r where r.environment_id = d.environment_id and r.discount_id = d.id)
+        - (select coalesce(sum(a.allowed), 0)::bigint from slots_allowances a where a.environment_id = d.environment_id and a.discount_id = d.id)
+      else (select coalesce(sum(a.allowed), 0)::bigint from slots_allowances a
+             where a.environment_id = d.environment_id and a.discount_id = d.id and a.slot = of_slot)
+        - (select count(*) from discount_redemptions r
+            where r.environment_id = d.environment_id and r.discount_id = d.id and right(r.customer_id, 2) = of_slot) end
+    from discounts d
+   where d.environment_id = of_environment and d.id = discount
+     and (of_environment = current_environment() or current_setting('role') <> 'tollkeeper_service')
+$function$;
 CREATE OR REPLACE FUNCTION public.refuse_archived_events(numbers integer[])
  RETURNS void
  LANGUAGE plpgsql
@@ -6777,6 +6860,7 @@ begin
   table_name := 'slots';
   packed := codes;
   return next;
+  delete from slots_allowances where slot = any(codes);
   for of_environment in
     select environment_id from customers where right(id, 2) = any(codes)
      union select environment_id from idempotency_keys where slot = any(codes) order by 1
@@ -6798,6 +6882,9 @@ begin
        where s.environment_id = of_environment and s.customer_id = any(array(select jsonb_array_elements_text(ids -> 'customers')))
        order by a.number));
     perform move_sums(of_environment, array(select jsonb_array_elements_text(ids -> 'customers')), -1);
+    if (select is_home from cell) then
+      perform allow_redeemed(of_environment, array(select jsonb_array_elements_text(ids -> 'customers')));
+    end if;
     for rule in select * from moved_tables() t where t.parent is not null and t.name in (select m.parent from moved_tables() m) order by t.place loop
       -- Only they are many, and few environments count distinct properties.
       continue when rule.name = 'usage_events'
@@ -7133,8 +7220,10 @@ begin
       execute format('update %1$I t set slug = t.id from jsonb_populate_recordset(null::%1$I, $1) r
         where t.environment_id = r.environment_id and t.id = r.id and t.slug <> r.slug', copied.name) using catalog -> copied.name;
     end if;
+    -- A row that is the same is not locked, so that its users do not wait.
     execute format('insert into %1$I as t (%2$s) overriding system value
         select %2$s from jsonb_populate_recordset(null::%1$I, $1) r
+         where not exists (select from %1$I t where t.id = r.id and not (%7$s) %8$s)
          order by (to_jsonb(r) ->> ''active'')::boolean nulls first, (to_jsonb(r) ->> ''is_default'')::boolean nulls first, id
         on conflict (%3$s) do update set %4$s where (%5$s) %6$s',
       copied.name, columns, case when copied.name in ('organizations', 'environments') then 'id' else 'environment_id, id' end,
@@ -7143,7 +7232,11 @@ begin
       (select string_agg(format('t.%1$I is distinct from excluded.%1$I', c), ' or ') from unnest(copied_columns(copied.name)) c
         where c <> 'clock_now'),
       -- The sender of a cell switches its webhooks off, until they are changed at home.
-      case copied.name when 'webhooks' then 'and excluded.updated_at >= t.updated_at' else '' end) using catalog -> copied.name;
+      case copied.name when 'webhooks' then 'and excluded.updated_at >= t.updated_at' else '' end,
+      (select string_agg(format('t.%1$I is distinct from r.%1$I', c), ' or ') from unnest(copied_columns(copied.name)) c
+        where c <> 'clock_now'),
+      case when copied.name in ('organizations', 'environments') then '' else 'and t.environment_id = r.environment_id' end)
+      using catalog -> copied.name;
   end loop;
   for copied in select name from copied_tables() where name not in ('organizations', 'environments') order by place desc loop
     perform remove_from_copy(copied.name, of_organization, catalog -> copied.name);

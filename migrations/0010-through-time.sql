@@ -315,6 +315,7 @@ create table discounts (
   product_ids text[],
   minimum_amount numeric(38, 0),
   first_purchase_only boolean not null default false,
+  is_counted boolean not null default false,
   created_at bigint not null,
   updated_at bigint not null,
   primary key (environment_id, id),
@@ -328,6 +329,7 @@ create table discounts (
     and cardinality(product_ids) between 1 and 50)
 );
 comment on column discounts.product_ids is 'The products of whose prices it lowers the lines. Null: all lines. They are of its pricing model: deleting one is refused.';
+comment on column discounts.is_counted is 'Whether it has had a maximum of redemptions. From then on they are counted.';
 
 -- A discount as it was when a subscription redeemed it. It ends by invoices paid.
 create table discount_redemptions (
@@ -376,18 +378,21 @@ create unique index discount_redemptions_one_per_customer on discount_redemption
   where use_of_customer is not null;
 
 -- A discount is redeemed at most as often as its maximum. The lock makes its redemptions wait for each other and for a change of
--- the maximum; without a maximum they wait for the change only.
+-- the maximum; one that never had a maximum makes them wait for the change only. Over cells, redemptions_left() counts
+-- (migrations/0025-cells.sql), and another cell may have some to give back.
 create function keep_redemptions_within_maximum() returns trigger
   language plpgsql volatile set search_path from current as $$
-declare
-  most bigint;
 begin
-  perform from discounts where environment_id = new.environment_id and id = new.discount_id and maximum_redemptions is null for share;
+  if is_moving() then return null; end if;
+  perform from discounts where environment_id = new.environment_id and id = new.discount_id and not is_counted for share;
   if found then
     return null;
   end if;
-  select maximum_redemptions into most from discounts where environment_id = new.environment_id and id = new.discount_id for no key update;
-  if (select count(*) from discount_redemptions where environment_id = new.environment_id and discount_id = new.discount_id) > most then
+  perform from discounts where environment_id = new.environment_id and id = new.discount_id for no key update;
+  if redemptions_left(new.environment_id, new.discount_id, right(new.customer_id, 2)) < 0 then
+    if is_one_of_cells() then
+      raise exception using errcode = 'TK189', message = 'the slot has no allowance for another redemption';
+    end if;
     raise check_violation using constraint = 'discount_redemptions_maximum', message = 'a discount is redeemed at most as often as its maximum';
   end if;
   return null;
@@ -395,10 +400,23 @@ end $$;
 create trigger discount_redemptions_maximum after insert on discount_redemptions
   for each row execute function keep_redemptions_within_maximum();
 
+create function count_from_first_maximum() returns trigger language plpgsql set search_path from current as $$
+begin
+  new.is_counted := true;
+  return new;
+end $$;
+create trigger discounts_counted before insert or update of maximum_redemptions on discounts
+  for each row when (new.maximum_redemptions is not null) execute function count_from_first_maximum();
+
 create function keep_maximum_of_redemptions() returns trigger
   language plpgsql volatile set search_path from current as $$
 begin
-  if (select count(*) from discount_redemptions where environment_id = new.environment_id and discount_id = new.id) > new.maximum_redemptions then
+  -- Copies follow the home cell, which counts.
+  if not (select is_home from cell) then return null; end if;
+  if not old.is_counted and is_one_of_cells() then
+    raise exception using errcode = 'TK189', message = 'the other cells have not begun to count';
+  end if;
+  if redemptions_left(new.environment_id, new.id, '00') < 0 then
     raise check_violation using constraint = 'discounts_maximum_redemptions', message = 'a maximum is not below the redemptions so far';
   end if;
   return null;

@@ -87,6 +87,7 @@ create function audit_decisions() returns table (table_name text, column_name te
       ('checkout_sessions', 'cancel_url', 'address'),
       ('api_keys', 'last_used_at', 'passing'),
       ('pricing_models', 'catalog_version', 'passing'),
+      ('discounts', 'is_counted', 'passing'),
       ('invoices', 'is_open_threshold', 'passing'),
       ('invoices', 'notice_at', 'passing'),
       ('subscriptions', 'notice_at', 'passing'),

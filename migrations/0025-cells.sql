@@ -108,18 +108,69 @@ end $$;
 create trigger customers_in_slots before insert or update of external_id on customers
   for each row execute function keep_customers_in_slots();
 
--- A limit of all redemptions cannot be counted in one cell.
-create function keep_limited_discounts_home() returns trigger language plpgsql set search_path from current as $$
+-- Redemptions of a discount with a maximum are counted over cells: docs/decisions/0189-cells-decide-together.md. A slot of another cell
+-- is allowed a number of them, which its cell knows. The home cell knows as many or more, and counts them as its own.
+create table slots_allowances (
+  environment_id bigint not null,
+  discount_id text collate "C" not null,
+  slot text collate "C" not null,
+  allowed bigint not null,
+  -- In another cell: until then it is for the request that asked for it. Real time.
+  kept_until bigint not null default 0,
+  primary key (environment_id, discount_id, slot),
+  foreign key (environment_id, discount_id) references discounts on delete cascade,
+  constraint slots_allowances_allowed check (allowed >= 0)
+);
+grant select, insert, update, delete on slots_allowances to tollkeeper_worker;
+
+-- Whether other cells have customers.
+create function is_one_of_cells() returns boolean language sql stable set search_path from current
+  return not (select is_home from cell) or exists (select from slots) or exists (select from slots_moving);
+
+-- How often customers of a slot may still redeem a discount, as far as this cell knows. Null: as often as they like.
+create function redemptions_left(of_environment bigint, discount text, of_slot text) returns bigint
+  language sql stable security definer set search_path from current as $$
+  select case
+      when not d.is_counted then null
+      when (select is_home from cell) then d.maximum_redemptions
+        - (select count(*) from discount_redemptions r where r.environment_id = d.environment_id and r.discount_id = d.id)
+        - (select coalesce(sum(a.allowed), 0)::bigint from slots_allowances a where a.environment_id = d.environment_id and a.discount_id = d.id)
+      else (select coalesce(sum(a.allowed), 0)::bigint from slots_allowances a
+             where a.environment_id = d.environment_id and a.discount_id = d.id and a.slot = of_slot)
+        - (select count(*) from discount_redemptions r
+            where r.environment_id = d.environment_id and r.discount_id = d.id and right(r.customer_id, 2) = of_slot) end
+    from discounts d
+   where d.environment_id = of_environment and d.id = discount
+     and (of_environment = current_environment() or current_setting('role') <> 'tollkeeper_service')
+$$;
+
+-- Of the home cell: allows a slot of another cell as many redemptions as are wanted and left, and never fewer than its cell knows of.
+create function give_allowance(of_environment bigint, discount text, of_slot text, known bigint, wanted bigint) returns bigint
+  language plpgsql volatile security definer set search_path from current as $$
+declare
+  given bigint;
 begin
-  if not (select is_home from cell) and exists (
-    select from discounts d where d.environment_id = new.environment_id and d.id = new.discount_id and d.maximum_redemptions is not null)
-  then
-    raise exception using errcode = 'TK176', message = 'a discount with a limit of redemptions is redeemed in the home cell only';
-  end if;
-  return new;
+  perform from discounts where environment_id = of_environment and id = discount for no key update;
+  -- A slot of the home cell redeems without.
+  if not found or holds_slot(of_slot) then return known; end if;
+  given := greatest(known, least(wanted, redemptions_left(of_environment, discount, of_slot)
+    + (select coalesce(sum(allowed), 0) from slots_allowances where environment_id = of_environment and discount_id = discount and slot = of_slot)));
+  insert into slots_allowances (environment_id, discount_id, slot, allowed) values (of_environment, discount, of_slot, given)
+  on conflict (environment_id, discount_id, slot) do update set allowed = excluded.allowed;
+  return given;
 end $$;
-create trigger limited_discounts_at_home before insert on discount_redemptions
-  for each row execute function keep_limited_discounts_home();
+
+-- A cell begins to count when its copy of the discount says so.
+create function begin_to_count() returns trigger language plpgsql set search_path from current as $$
+begin
+  if (select is_home from cell) then return null; end if;
+  insert into slots_allowances (environment_id, discount_id, slot, allowed)
+  select environment_id, discount_id, right(customer_id, 2), count(*) from discount_redemptions
+   where environment_id = new.environment_id and discount_id = new.id group by 1, 2, 3;
+  return null;
+end $$;
+create trigger discounts_begin_to_count after update of is_counted on discounts
+  for each row when (new.is_counted and not old.is_counted) execute function begin_to_count();
 
 -- Gives a cell as many slots as it has not yet of `wanted`, at home. Answers how many there are too few of: a slot with customers stays.
 create function give_slots(receiver text, wanted integer) returns integer
@@ -275,8 +326,10 @@ begin
       execute format('update %1$I t set slug = t.id from jsonb_populate_recordset(null::%1$I, $1) r
         where t.environment_id = r.environment_id and t.id = r.id and t.slug <> r.slug', copied.name) using catalog -> copied.name;
     end if;
+    -- A row that is the same is not locked, so that its users do not wait.
     execute format('insert into %1$I as t (%2$s) overriding system value
         select %2$s from jsonb_populate_recordset(null::%1$I, $1) r
+         where not exists (select from %1$I t where t.id = r.id and not (%7$s) %8$s)
          order by (to_jsonb(r) ->> ''active'')::boolean nulls first, (to_jsonb(r) ->> ''is_default'')::boolean nulls first, id
         on conflict (%3$s) do update set %4$s where (%5$s) %6$s',
       copied.name, columns, case when copied.name in ('organizations', 'environments') then 'id' else 'environment_id, id' end,
@@ -285,7 +338,11 @@ begin
       (select string_agg(format('t.%1$I is distinct from excluded.%1$I', c), ' or ') from unnest(copied_columns(copied.name)) c
         where c <> 'clock_now'),
       -- The sender of a cell switches its webhooks off, until they are changed at home.
-      case copied.name when 'webhooks' then 'and excluded.updated_at >= t.updated_at' else '' end) using catalog -> copied.name;
+      case copied.name when 'webhooks' then 'and excluded.updated_at >= t.updated_at' else '' end,
+      (select string_agg(format('t.%1$I is distinct from r.%1$I', c), ' or ') from unnest(copied_columns(copied.name)) c
+        where c <> 'clock_now'),
+      case when copied.name in ('organizations', 'environments') then '' else 'and t.environment_id = r.environment_id' end)
+      using catalog -> copied.name;
   end loop;
   for copied in select name from copied_tables() where name not in ('organizations', 'environments') order by place desc loop
     perform remove_from_copy(copied.name, of_organization, catalog -> copied.name);
@@ -306,6 +363,8 @@ begin
 end $$;
 
 revoke all on function give_slots(text, integer) from public;
+revoke all on function redemptions_left(bigint, text, text) from public;
+revoke all on function give_allowance(bigint, text, text, bigint, bigint) from public;
 revoke all on function number_cell(integer) from public;
 revoke all on function read_catalog(text) from public;
 revoke all on function write_catalog(text, jsonb) from public;
@@ -313,6 +372,8 @@ revoke all on function remove_from_copy(text, bigint[], jsonb) from public;
 revoke all on function schedule_intervals(bigint, text) from public;
 revoke all on function follow_catalog(bigint[], bigint[], text[]) from public;
 grant execute on function give_slots(text, integer) to tollkeeper_worker;
+grant execute on function redemptions_left(bigint, text, text) to tollkeeper_service, tollkeeper_worker;
+grant execute on function give_allowance(bigint, text, text, bigint, bigint) to tollkeeper_worker;
 grant execute on function number_cell(integer) to tollkeeper_worker;
 grant execute on function read_catalog(text) to tollkeeper_worker;
 grant execute on function write_catalog(text, jsonb) to tollkeeper_worker;

@@ -197,6 +197,16 @@ begin
     from one_row, part group by 2, 3, 4, 5, 6;
 end $$;
 
+-- Moved customers have redeemed as much as the slots that they are in are allowed. What these have left over returns to the home cell.
+create function allow_redeemed(of_environment bigint, moved text[]) returns void
+  language plpgsql volatile set search_path from current as $$
+begin
+  insert into slots_allowances (environment_id, discount_id, slot, allowed)
+  select r.environment_id, r.discount_id, right(r.customer_id, 2), count(*)
+    from discount_redemptions r join discounts d on d.environment_id = r.environment_id and d.id = r.discount_id
+   where r.environment_id = of_environment and r.customer_id = any(moved) and d.is_counted group by 1, 2, 3;
+end $$;
+
 -- Begins to take or to add rows of slots: no job of this cell works meanwhile, and nothing is noted, told or recounted because of it.
 create function lock_for_move() returns void language plpgsql volatile set search_path from current as $$
 begin
@@ -243,6 +253,7 @@ begin
   table_name := 'slots';
   packed := codes;
   return next;
+  delete from slots_allowances where slot = any(codes);
   for of_environment in
     select environment_id from customers where right(id, 2) = any(codes)
      union select environment_id from idempotency_keys where slot = any(codes) order by 1
@@ -264,6 +275,9 @@ begin
        where s.environment_id = of_environment and s.customer_id = any(array(select jsonb_array_elements_text(ids -> 'customers')))
        order by a.number));
     perform move_sums(of_environment, array(select jsonb_array_elements_text(ids -> 'customers')), -1);
+    if (select is_home from cell) then
+      perform allow_redeemed(of_environment, array(select jsonb_array_elements_text(ids -> 'customers')));
+    end if;
     for rule in select * from moved_tables() t where t.parent is not null and t.name in (select m.parent from moved_tables() m) order by t.place loop
       -- Only they are many, and few environments count distinct properties.
       continue when rule.name = 'usage_events'
@@ -376,6 +390,7 @@ begin
     -- Rows may come back to it.
     update slots_moving set has_left = false where code = any(codes);
     perform end_slot_move(codes, null);
+    delete from slots_allowances where slot = any(codes);
   else
     insert into slots_here (code) select code from one_row, unnest(codes) code
     on conflict (code) do update set is_closing = false;
@@ -399,6 +414,7 @@ begin
   delete from slots_arriving;
   for moved in select environment_id, array_agg(id) as ids from customers where right(id, 2) = any(codes) group by environment_id loop
     perform move_sums(moved.environment_id, moved.ids, 1);
+    if not (select is_home from cell) then perform allow_redeemed(moved.environment_id, moved.ids); end if;
   end loop;
   perform announce_deliveries(environment_id, webhook_id)
      from (select distinct environment_id, webhook_id from webhook_deliveries

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import { slotsOfRequest } from './customers/actions-slots.ts';
-import type { Cells } from './database/cells.ts';
+import type { Cells, CellsTogether } from './database/cells.ts';
 import type { Database, Patience } from './database/database.ts';
 import type { Log } from './http/log.ts';
 import { Problem } from './kernel/problem.ts';
@@ -68,6 +68,14 @@ async function forEach(names: readonly string[], act: (name: string) => Promise<
   if (failures.length > 0) throw failures[0];
 }
 
+async function copyToAll({ home, others, open }: CellsTogether, environmentId: number | null): Promise<void> {
+  const organizations = await listOrganizationsToCopy(home, environmentId);
+  await forEach(others(), async (name) => {
+    const there = await open(name);
+    for (const organization of organizations) await copyCatalog(home, there, organization);
+  });
+}
+
 async function untilSettled(refresh: () => Promise<void>, known: () => Slots): Promise<number> {
   for (const endsAt = performance.now() + settledWithinMs; ; await sleep(lookAgainMs)) {
     await refresh();
@@ -120,26 +128,27 @@ export async function startCellsOfRequests({ server, access }: OpenedCell, optio
     return connecting;
   };
 
+  const together: CellsTogether = {
+    ...{ home: worker, others: () => names, cellOf: (slot) => slots.cellOf.get(slot) ?? null },
+    settled: () => untilSettled(refresh, () => slots),
+    open: async (name) => (await connectionTo(name)).worker,
+    async copyCatalogs(environmentId) {
+      await refresh();
+      if (names.length > 0) await copyToAll(together, environmentId);
+    },
+  };
+
   await refresh();
   // An outage of the home cell has log lines of its own, and requests read again.
   const timer = setInterval(() => refresh().catch(() => undefined), readEveryMs);
   return {
+    ...together,
     others: () => (performance.now() - readAt > validMs ? null : names),
-    cellOf: (slot) => slots.cellOf.get(slot) ?? null,
     slotsOf: slotsOfRequest,
     refresh,
-    settled: () => untilSettled(refresh, () => slots),
+    together,
     open: async (name) => (await connectionTo(name)).database,
     poolOf: async (name) => (await connectionTo(name)).pool,
-    async copyCatalogs(environmentId) {
-      await refresh();
-      if (names.length === 0) return;
-      const organizations = await listOrganizationsToCopy(worker, environmentId);
-      await forEach(names, async (name) => {
-        const there = await connectionTo(name);
-        for (const organization of organizations) await copyCatalog(worker, there.worker, organization);
-      });
-    },
     async stop() {
       clearInterval(timer);
       await Promise.all([...connected].map(([name, cell]) => disconnect(name, cell).catch(() => undefined)));

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { gatheredRoute, route } from '../http/route.ts';
-import { getDiscount, listDiscounts } from '../invoicing/actions-discounts.ts';
+import { changeDiscount, getDiscount, listDiscounts } from '../invoicing/actions-discounts.ts';
 import { booleanFilter, createdFilters, pageOf, pageQuery, pageRequest, textFilter } from '../kernel/pagination.ts';
-import { createDiscount, updateDiscount } from '../pricing/actions-discounts.ts';
+import { createDiscount } from '../pricing/actions-discounts.ts';
 import {
   addRedemptions,
   Discount,
@@ -36,7 +36,6 @@ export const discountRoutes = [
     method: 'PUT',
     path: '/discounts/{id}',
     cell: 'home',
-    homeOnly: true,
     needs: 'discounts:catalog',
     summary: 'Update a discount',
     description: 'Changes the fields that are sent. Customers that have redeemed the discount keep its old terms.',
@@ -45,7 +44,7 @@ export const discountRoutes = [
     body: z.object({ discount: DiscountChange }),
     returns: z.object({ discount: Discount }),
     refuses: ['discountNotFound', 'idMismatch', 'productNotFound', 'discountCodeTaken', 'discountMaximumTooLow'],
-    handle: async (work, { params, body }) => ({ discount: await updateDiscount(work, params.id, body.discount) }),
+    handle: async (work, { params, body }) => ({ discount: await changeDiscount(work, params.id, body.discount) }),
   }),
   gatheredRoute({
     path: '/discounts',

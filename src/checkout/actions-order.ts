@@ -105,7 +105,8 @@ export async function chosenDiscount(
   if (discountCode === null) return null;
   if (discountCode === undefined) return discountOfSession(work, session, sold, draft);
   const discount = await findDiscountByCode(work, pricingModelId, normalizeCode(discountCode));
-  if (discount === null || (await isOver(work, discount))) throw invalid(['discountCode'], 'is not valid');
+  if (discount === null || (await isOver(work, discount, session.customerId)))
+    throw invalid(['discountCode'], 'is not valid');
   return discount;
 }
 

@@ -1,5 +1,6 @@
 import { type PortalPass, readPortalKey } from '../customers/portal-link.ts';
 import { findCustomer } from '../customers/store.ts';
+import { cellsOf } from '../database/cells.ts';
 import { runInEnvironment } from '../database/work.ts';
 import type { Cookie, Page, PageAnswer, PageContext, PageRequest } from '../http/page.ts';
 import { encryptionOf } from '../jobs/encryption.ts';
@@ -86,7 +87,14 @@ export async function inVisit<Answer>(
       const encryption = encryptionOf(services);
       return act({ work, customer, processors: createProcessors(work.db, services), encryption, language });
     },
-    { publicUrl: request.publicUrl, attended: true, auditContext: context.auditContext, readOnly: !isForm, slots },
+    {
+      publicUrl: request.publicUrl,
+      attended: true,
+      auditContext: context.auditContext,
+      readOnly: !isForm,
+      slots,
+      cells: cellsOf(services),
+    },
   );
   if (outcome === null) throw new Problem('portalClosed');
   await runEffects(context, outcome.effects);

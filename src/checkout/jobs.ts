@@ -1,4 +1,5 @@
 import { syncPayment } from '../billing/settle-payment.ts';
+import { cellsOf } from '../database/cells.ts';
 import { runInEnvironment, type Work } from '../database/work.ts';
 import { type JobContext, runEffects, runInJob } from '../jobs/queue.ts';
 import type { Language } from '../kernel/language.ts';
@@ -97,7 +98,14 @@ async function run<Answer>(
     context.database,
     { environmentId },
     (work) => act(work, createProcessors(work.db, context.services)),
-    { publicUrl, attended: true, auditContext: context.auditContext, readOnly, slots },
+    {
+      publicUrl,
+      attended: true,
+      auditContext: context.auditContext,
+      readOnly,
+      slots,
+      cells: cellsOf(context.services),
+    },
   );
   if (outcome === null) throw new Problem('checkoutSessionNotFound', { id: sessionId });
   return outcome;

@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import { cellsOf } from '../database/cells.ts';
 import { runInEnvironment } from '../database/work.ts';
 import { fontFiles } from '../documents/document-page.ts';
 import type { Page, PageAnswer, PageContext, PageRequest } from '../http/page.ts';
@@ -82,7 +83,7 @@ async function look(opened: Opened, draft: CheckoutDraft = {}) {
       if (session.customerId !== null) context.admit('visitor', session.customerId);
       return viewSession(work, createProcessors(work.db, context.services), session, draft, language);
     },
-    { publicUrl, readOnly: true, slots: context.slots },
+    { publicUrl, readOnly: true, slots: context.slots, cells: cellsOf(context.services) },
   );
   if (outcome === null) throw new Problem('linkInvalid');
   return outcome.answer;

@@ -28,12 +28,27 @@ export interface Cells {
   poolOf(cell: string): Promise<pg.Pool>;
   /** Copies the catalogs that this environment may change to each cell, or all of them. */
   copyCatalogs(environmentId: number | null): Promise<void>;
+  /** The cells for a step outside of a transaction in which several have a part. */
+  readonly together: CellsTogether;
+}
+
+/** Cells whose connections pass in every environment. */
+export interface CellsTogether extends Pick<Cells, 'cellOf' | 'settled' | 'copyCatalogs'> {
+  readonly home: Database;
+  /** The names of the others that have slots, as they were read last. */
+  readonly others: () => readonly string[];
+  readonly open: (cell: string) => Promise<Database>;
 }
 
 /** The part of a context with the cells. Absent: there is only the home cell. */
 export interface WithCells {
   /** The cells of this process. */
   readonly cells?: Cells | undefined;
+}
+
+/** The cells that the services of a job or a page have. */
+export function cellsOf(services: object | undefined): Cells | undefined {
+  return (services as WithCells | undefined)?.cells;
 }
 
 /** The parts of an answer: one of each cell, and home's first. */

@@ -469,6 +469,10 @@ export interface Discounts {
   expiresAt: number | null;
   firstPurchaseOnly: Generated<boolean>;
   id: string;
+  /**
+   * Whether it has had a maximum of redemptions. From then on they are counted.
+   */
+  isCounted: Generated<boolean>;
   maximumRedemptions: number | null;
   maximumRedemptionsPerCustomer: number | null;
   minimumAmount: bigint | null;
@@ -1261,6 +1265,14 @@ export interface Slots {
   code: string;
 }
 
+export interface SlotsAllowances {
+  allowed: number;
+  discountId: string;
+  environmentId: number;
+  keptUntil: Generated<number>;
+  slot: string;
+}
+
 export interface SlotsArriving {
   packed: string[];
   place: number;
@@ -1882,6 +1894,7 @@ export interface DB {
   resourceClaims: ResourceClaims;
   resources: Resources;
   slots: Slots;
+  slotsAllowances: SlotsAllowances;
   slotsArriving: SlotsArriving;
   slotsHere: SlotsHere;
   slotsMoving: SlotsMoving;

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { type RawBuilder, sql } from 'kysely';
 import type { Instant } from '../kernel/calendar.ts';
 import { type Role, rolesWith } from '../kernel/permission.ts';
-import { permissionMissing } from '../kernel/problem.ts';
+import { Problem, permissionMissing } from '../kernel/problem.ts';
+import type { Cells, CellsTogether } from './cells.ts';
 import type { Database, DatabaseTransaction } from './database.ts';
 
 /** The tenant that a transaction is bound to, as the database's own functions answer it. */
@@ -39,6 +40,8 @@ export interface Work extends Scope {
    * clock passes them all at once. Absent: everything is done at `now`.
    */
   readonly instants?: ReadonlyMap<string, Instant>;
+  /** Answers of other cells, by the ids of the records about which they were asked just before this transaction. */
+  readonly told: ReadonlyMap<string, number>;
   /** The address of the service for others, without a path. */
   readonly publicUrl: string;
   readonly dryRun: boolean;
@@ -113,6 +116,18 @@ export class RunAgain extends Error {
   readonly code = '40001';
 }
 
+/** Undoes the unit of work, asks the other cells about a record, and runs it again with their answer; null: there is nothing to tell. */
+export class AskCells extends Error {
+  readonly id: string;
+  readonly ask: (cells: CellsTogether) => Promise<number | null>;
+
+  constructor(id: string, ask: (cells: CellsTogether) => Promise<number | null>) {
+    super('the other cells have to be asked');
+    this.id = id;
+    this.ask = ask;
+  }
+}
+
 interface RunOptions {
   /** Everything is done and answered, then rolled back. */
   readonly dryRun?: boolean;
@@ -123,6 +138,9 @@ interface RunOptions {
   readonly attended?: boolean;
   /** The slots that it is about, where customers live in several cells. Refused where this one does not have them. */
   readonly slots?: readonly string[];
+  /** The cells, where it may have to ask them. */
+  readonly cells?: Cells | undefined;
+  readonly told?: ReadonlyMap<string, number>;
   /** Needed by what changes something. */
   readonly auditContext?: AuditContext | undefined;
 }
@@ -130,7 +148,11 @@ interface RunOptions {
 // A deadlock or a serialization failure undoes the whole transaction, so it can be run again from its start. So does a foreign
 // key whose record was deleted after it was read: the next attempt does not find the record, and says so.
 const maxAttempts = 4;
-const retryableStates = new Set(['40P01', '40001', '23503']);
+// Another redemption took the last one that a cell knew of.
+export const allowanceTaken = 'TK189';
+const retryableStates = new Set(['40P01', '40001', '23503', allowanceTaken]);
+// Others may take what was found, so it is looked for again.
+const mostQuestions = 10;
 
 /**
  * Runs `act` in one transaction of the environment that `entry` names; answers null when it names none. Refuses a key
@@ -143,10 +165,18 @@ export async function runInEnvironment<Answer>(
   act: (work: Work) => Promise<Answer>,
   options: RunOptions = {},
 ): Promise<{ answer: Answer; effects: readonly Effect[] } | null> {
-  for (let attempt = 1; ; attempt++) {
+  const told = new Map<string, number>();
+  for (let attempt = 1, asked = 0; ; attempt++) {
     try {
-      return await runOnce(database, entry, act, options);
+      return await runOnce(database, entry, act, { ...options, told });
     } catch (error) {
+      if (error instanceof AskCells && options.cells) {
+        if (asked++ === mostQuestions) throw new Problem('cellNotReady');
+        const answer = await error.ask(options.cells.together);
+        if (answer !== null) told.set(error.id, answer);
+        attempt = 0;
+        continue;
+      }
       const state = (error as { code?: unknown }).code;
       if (attempt >= maxAttempts || typeof state !== 'string' || !retryableStates.has(state)) throw error;
     }
@@ -212,16 +242,19 @@ function scopeOf(entry: Entry, realNow: Instant) {
   return sql`enter_environment(${entry.environmentId})`;
 }
 
+const nothing: ReadonlyMap<string, number> = new Map();
+
 function workIn(
   db: DatabaseTransaction,
   row: ScopeRow,
   realNow: Instant,
-  { dryRun = false, publicUrl = 'http://localhost', attended = false }: RunOptions,
+  { told = nothing, dryRun = false, publicUrl = 'http://localhost', attended = false }: RunOptions,
 ): Work {
   assert(row.environmentId !== null, 'a scope has its environment');
   return {
     db,
     now: row.clockNow ?? realNow,
+    told,
     publicUrl,
     dryRun,
     attended,

@@ -436,11 +436,10 @@ async function answerIn(
   const elsewhere = (await askOthers?.()) ?? [];
   const act = (work: Work) => perform(context, work, admitted(requested, work, reply), elsewhere);
   const dryRun = !(asked instanceof Problem) && asked.dryRun;
-  const reading = { entry, act, publicUrl, slots };
-  const fromReplica = await readFromReplica(context, route, request, reading);
+  const options = { auditContext, dryRun, publicUrl, slots, cells: context.cells };
+  const fromReplica = await readFromReplica(context, route, request, { entry, act, publicUrl, slots });
   if (fromReplica !== null) reply.header('tollkeeper-replica-lag-ms', Math.ceil(context.replica?.lagMs ?? 0));
-  const outcome =
-    fromReplica ?? (await runInEnvironment(context.database, entry, act, { auditContext, dryRun, publicUrl, slots }));
+  const outcome = fromReplica ?? (await runInEnvironment(context.database, entry, act, options));
   if (outcome === null || asked instanceof Problem) throw new Problem('unauthorized');
   if ('apiKeyHash' in entry) context.keyUse.note(entry.apiKeyHash);
   const performed = outcome.answer;

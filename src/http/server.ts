@@ -6,6 +6,7 @@ import { slotIsClosed, slotIsElsewhere } from '../database/cells.ts';
 import { canStore } from '../database/database.ts';
 import { constraintOf, problemOfOutage } from '../database/database-problem.ts';
 import type { PageShare } from '../database/page-share.ts';
+import { allowanceTaken } from '../database/work.ts';
 import { ordinaryLimits } from '../kernel/json-weight.ts';
 import { Problem, problemOfConstraint } from '../kernel/problem.ts';
 import type { ApiContext } from './api.ts';
@@ -208,6 +209,7 @@ export function problemOf(error: unknown, bodyLimit: number = ordinaryLimits.byt
     // Other requests changed the same records each time that it was tried.
     case '40001':
     case '40P01':
+    case allowanceTaken:
       return new Problem('serviceUnavailable');
     case slotIsElsewhere:
       return new Problem('notOverCells');

@@ -354,13 +354,27 @@ export const recordInvariants: readonly Invariant[] = [
   },
   {
     name: 'discountsKeepTheirMaximum',
-    sentence: 'A discount with a maximum has been redeemed at most that often.',
+    sentence:
+      'A discount with a maximum has been redeemed at most that often, and in another cell as often as its slots are allowed.',
     query: sql`
-      select d.environment_id, d.id, d.maximum_redemptions, count(*) as redemptions
-        from discounts d join discount_redemptions r on r.environment_id = d.environment_id and r.discount_id = d.id
-       where d.maximum_redemptions is not null
-       group by d.environment_id, d.id, d.maximum_redemptions
-      having count(*) > d.maximum_redemptions`,
+      select d.environment_id, d.id, d.maximum_redemptions as allowed, null as slot, r.redemptions, a.elsewhere
+        from discounts d
+       cross join lateral (
+         select count(*) as redemptions from discount_redemptions r
+          where r.environment_id = d.environment_id and r.discount_id = d.id) r
+       cross join lateral (
+         select coalesce(sum(a.allowed), 0) as elsewhere from slots_allowances a
+          where a.environment_id = d.environment_id and a.discount_id = d.id) a
+       where d.maximum_redemptions is not null and d.maximum_redemptions < r.redemptions + a.elsewhere
+         and (select is_home from cell)
+      union all
+      select r.environment_id, r.discount_id, a.allowed, r.slot, r.redemptions, null
+        from (select environment_id, discount_id, right(customer_id, 2) as slot, count(*) as redemptions
+                from discount_redemptions group by 1, 2, 3) r
+        join discounts d on d.environment_id = r.environment_id and d.id = r.discount_id and d.is_counted
+        left join slots_allowances a
+          on a.environment_id = r.environment_id and a.discount_id = r.discount_id and a.slot = r.slot
+       where r.redemptions > coalesce(a.allowed, 0) and not (select is_home from cell)`,
   },
   {
     name: 'invoiceHasItsDiscounts',

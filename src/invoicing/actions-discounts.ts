@@ -2,14 +2,16 @@ import type { CustomerRow } from '../customers/customer.ts';
 import { newId } from '../database/new-id.ts';
 import type { Work } from '../database/work.ts';
 import { chargedStep } from '../kernel/currency.ts';
-import { homeSlot } from '../kernel/id.ts';
+import { homeSlot, slotOf } from '../kernel/id.ts';
 import { type PageRequest, page } from '../kernel/pagination.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
 import { allowsRepeatedDiscounts } from '../organizations/setting.ts';
-import { isAtHome } from '../organizations/store-cells.ts';
+import { isOneOfCells } from '../organizations/store-cells.ts';
 import { only } from '../pricing/actions.ts';
-import { renderDiscount } from '../pricing/actions-discounts.ts';
+import { renderDiscount, updateDiscount } from '../pricing/actions-discounts.ts';
 import {
+  type Discount,
+  type DiscountChange,
   type DiscountRow,
   decideRefusal,
   type GivenDiscount,
@@ -26,8 +28,10 @@ import { publishSubscription } from '../subscriptions/actions.ts';
 import { findSubscription } from '../subscriptions/store.ts';
 import { listActiveItems } from '../subscriptions/store-items.ts';
 import { isTerminal, type SubscriptionRow } from '../subscriptions/subscription.ts';
+import { askForAllowance } from './actions-allowances.ts';
 import type { InvoiceDiscount } from './invoice.ts';
 import type { InvoiceRow } from './store.ts';
+import { countRedemptionsLeft } from './store-allowances.ts';
 import {
   countRedemptions,
   countRedemptionsOfDiscounts,
@@ -73,6 +77,17 @@ async function renderRedeemed(work: Work, rows: readonly DiscountRow[]): Promise
   const ids = rows.map(({ id }) => id);
   const counts = await countRedemptionsOfDiscounts(work, ids);
   return rows.map((row) => ({ ...renderDiscount(work, row), redemptionCount: counts.get(row.id) ?? 0 }));
+}
+
+/** Changes a discount for future redemptions. The cells have to count for a lower maximum: they do from the first one on. */
+export async function changeDiscount(work: Work, id: string, change: DiscountChange): Promise<Discount> {
+  const { environmentId } = work;
+  const { maximumRedemptions: after } = change;
+  const before = (await findDiscount(work, id))?.maximumRedemptions ?? null;
+  const isLower = after != null && (before === null || after < before);
+  if (isLower && !work.told.has(id) && (await isOneOfCells(work)))
+    throw askForAllowance({ environmentId, discountId: id, slot: null, isKept: false });
+  return updateDiscount(work, id, change);
 }
 
 /** The discount to redeem, from the customer's pricing model. */
@@ -172,9 +187,7 @@ export async function refusalOf(
   { discount, customerId, ordered }: Redeeming,
   { path = ['discountCode'], purchaseId = null }: RefusalOptions = {},
 ): Promise<Problem | null> {
-  const { id: discountId, code, firstPurchaseOnly, maximumRedemptions } = discount;
-  if (maximumRedemptions !== null && !(await isAtHome(work)))
-    return new Problem('notOverCells', {}, [{ path, message: 'cannot be redeemed here yet', code: 'custom' }]);
+  const { id: discountId, code, firstPurchaseOnly } = discount;
   const allowed = usesAllowed(work, discount);
   if (customerId !== null && allowed !== null) {
     const uses = await countUsesOfCustomer(work, { customerId, discountId });
@@ -184,7 +197,7 @@ export async function refusalOf(
     now: work.now,
     currency: work.currency,
     ordered,
-    redemptions: await redemptionsOf(work, discount),
+    isUsedUp: await isUsedUp(work, discount, customerId),
     hasBought: firstPurchaseOnly && customerId !== null && (await hasBought(work, customerId, purchaseId)),
   });
   return reason === null ? null : notApplicable(code, reason, path);
@@ -300,13 +313,18 @@ function renderRedemption(work: Work, { productIds, removedAt, ...row }: Redempt
   };
 }
 
-/** Whether nobody can redeem the discount any more. */
-export async function isOver(work: Work, discount: DiscountRow): Promise<boolean> {
-  return hasEnded(discount, { now: work.now, redemptions: await redemptionsOf(work, discount) });
+/** Whether a customer cannot redeem the discount any more, because nobody can. Null: a customer to come. */
+export async function isOver(work: Work, discount: DiscountRow, customerId: string | null): Promise<boolean> {
+  return hasEnded(discount, { now: work.now, isUsedUp: await isUsedUp(work, discount, customerId) });
 }
 
-/** The redemptions of a discount with a maximum; of others 0, because they do not matter. */
-async function redemptionsOf(work: Work, { id, maximumRedemptions }: DiscountRow): Promise<number> {
-  if (maximumRedemptions === null) return 0;
-  return (await countRedemptionsOfDiscounts(work, [id])).get(id) ?? 0;
+/** Whether the discount has been redeemed as often as it may be, in all cells. */
+async function isUsedUp(work: Work, { id: discountId }: DiscountRow, customerId: string | null): Promise<boolean> {
+  const { environmentId } = work;
+  const slot = customerId === null ? homeSlot : slotOf(customerId);
+  const left = await countRedemptionsLeft(work.db, { environmentId, discountId, slot });
+  if (left === null || left > 0) return false;
+  if (!work.told.has(discountId) && (await isOneOfCells(work)))
+    throw askForAllowance({ environmentId, discountId, slot, isKept: !work.dryRun });
+  return true;
 }

@@ -133,8 +133,21 @@ export async function numberCell(worker: Database, there: Database, cell: string
   await sql`select number_cell(${rows[0]?.number}::integer)`.execute(there);
 }
 
+// Requests of the cell lock records in another order.
+const [deadlock, mostCopies] = ['40P01', 4];
+
 /** Makes the copy of an organization's catalog in a cell equal to that of home. A repeat changes nothing. */
 export async function copyCatalog(worker: Database, there: Database, organizationId: string): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await copyOnce(worker, there, organizationId);
+    } catch (error) {
+      if (attempt === mostCopies || (error as { code?: unknown }).code !== deadlock) throw error;
+    }
+  }
+}
+
+async function copyOnce(worker: Database, there: Database, organizationId: string): Promise<void> {
   await there.transaction().execute(async (db) => {
     await sql`select pg_advisory_xact_lock(hashtextextended(current_schema() || ' catalog ' || ${organizationId}, 0)),
       set_config('tollkeeper.action', 'copy_catalog', true)`.execute(db);
@@ -156,6 +169,12 @@ export async function listOrganizationsToCopy(worker: Database, environmentId: n
               where own.id = ${environmentId})
      order by o.id`.execute(worker);
   return rows.map(({ id }) => id);
+}
+
+/** Whether other cells have customers. */
+export async function isOneOfCells({ db }: Work): Promise<boolean> {
+  const { rows } = await sql<{ isOne: boolean }>`select is_one_of_cells() as is_one`.execute(db);
+  return rows[0]?.isOne === true;
 }
 
 /** Whether a unit of work is in the home cell. */

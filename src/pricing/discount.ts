@@ -336,25 +336,22 @@ export interface RedemptionState {
   readonly now: Instant;
   readonly currency: string;
   readonly ordered: readonly Ordered[];
-  readonly redemptions: number;
+  /** Whether it has been redeemed as often as it may be. */
+  readonly isUsedUp: boolean;
   /** Whether the customer has had an invoice to pay, or has one coming. */
   readonly hasBought: boolean;
 }
 
 /** Whether nobody can redeem the discount any more, whatever the order. */
 export function hasEnded(
-  { active, expiresAt, maximumRedemptions }: Omit<DiscountLimits & Pick<DiscountRow, 'active'>, 'productIds'>,
-  { now, redemptions }: Pick<RedemptionState, 'now' | 'redemptions'>,
+  { active, expiresAt }: Pick<DiscountRow, 'active' | 'expiresAt'>,
+  { now, isUsedUp }: Pick<RedemptionState, 'now' | 'isUsedUp'>,
 ): boolean {
-  return !active || isExpired(expiresAt, now) || isExhausted(maximumRedemptions, redemptions);
+  return !active || isExpired(expiresAt, now) || isUsedUp;
 }
 
 function isExpired(expiresAt: Instant | null, now: Instant): boolean {
   return expiresAt !== null && expiresAt <= now;
-}
-
-function isExhausted(maximumRedemptions: number | null, redemptions: number): boolean {
-  return maximumRedemptions !== null && redemptions >= maximumRedemptions;
 }
 
 /**
@@ -362,10 +359,10 @@ function isExhausted(maximumRedemptions: number | null, redemptions: number): bo
  * of 3000 and 2000 can. If only the first is of its products, it cannot.
  */
 export function decideRefusal(discount: DiscountRow, state: RedemptionState): string | null {
-  const { expiresAt, maximumRedemptions, productIds, minimumAmount, firstPurchaseOnly } = discount;
-  const { now, redemptions, ordered, currency, hasBought } = state;
+  const { expiresAt, productIds, minimumAmount, firstPurchaseOnly } = discount;
+  const { now, isUsedUp, ordered, currency, hasBought } = state;
   if (isExpired(expiresAt, now)) return 'has expired';
-  if (isExhausted(maximumRedemptions, redemptions)) return 'has been redeemed as often as it may be';
+  if (isUsedUp) return 'has been redeemed as often as it may be';
   const counted = productIds === null ? ordered : ordered.filter((each) => productIds.includes(each.productId ?? ''));
   if (productIds !== null && counted.length === 0) return 'is for other products';
   if (minimumAmount !== null && counted.every(({ amount }) => amount !== null)) {

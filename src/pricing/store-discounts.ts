@@ -1,4 +1,5 @@
 import { type Selectable, sql } from 'kysely';
+import type { Database } from '../database/database.ts';
 import type { Discounts } from '../database/database-types.ts';
 import { hasValue, selectPage } from '../database/select-page.ts';
 import type { Work } from '../database/work.ts';
@@ -47,6 +48,20 @@ export async function saveDiscount(
     .set(discount)
     .where('environmentId', '=', work.environmentId)
     .where('id', '=', id)
+    .execute();
+}
+
+/** Has the redemptions of a discount counted from now on. Its copies in other cells follow. */
+export async function beginToCount(
+  home: Database,
+  { environmentId, discountId }: { readonly environmentId: number; readonly discountId: string },
+): Promise<void> {
+  await home
+    .updateTable('discounts')
+    .set({ isCounted: true })
+    .where('environmentId', '=', environmentId)
+    .where('id', '=', discountId)
+    .where('isCounted', '=', false)
     .execute();
 }
 

@@ -94,20 +94,21 @@ export class OverCells {
     return answer.body;
   }
 
-  /** A new name whose customer lives in this cell; null is home. */
-  async newName(cell: string | null): Promise<string> {
+  /** A new name whose customer lives in this cell, or in this slot of it; null is home. */
+  async newName(cell: string | null, wanted?: string): Promise<string> {
     const { rows } = await this.admin.query('select code, cell from home.slots');
     const cells = new Map(rows.map((row) => [row.code, row.cell]));
     for (;;) {
       this.#names += 1;
       const name = `${cell ?? 'home'}-${this.#names}`;
-      if ((cells.get(slotOfCustomer(this.#environmentId, name)) ?? null) === cell) return name;
+      const slot = slotOfCustomer(this.#environmentId, name);
+      if ((cells.get(slot) ?? null) === cell && slot === (wanted ?? slot)) return name;
     }
   }
 
   /** A new customer in this cell, by its external id. */
-  async newCustomer(cell: string | null): Promise<string> {
-    const externalId = await this.newName(cell);
+  async newCustomer(cell: string | null, slot?: string): Promise<string> {
+    const externalId = await this.newName(cell, slot);
     await this.ok('POST', '/customers', {
       customer: { externalId, name: externalId, email: `${externalId}@acme.test` },
     });

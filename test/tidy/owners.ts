@@ -96,6 +96,7 @@ export const owners: Owners = {
   invoices: 'invoicing',
   invoice_line_items: 'invoicing',
   discount_redemptions: 'invoicing',
+  slots_allowances: 'invoicing',
   invoice_discounts: 'invoicing',
   tax_rates: 'invoicing',
   invoice_items: 'invoicing',
