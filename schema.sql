@@ -6741,7 +6741,8 @@ AS $function$
          ('usage_hours', 'move_sums() does so'), ('mrr_retention', 'move_sums() does so'), ('mrr_balances', 'move_sums() does so'),
          ('usage_archive_sums', 'they are those of a file, from which events are restored before they move'),
          ('check_account_sums', 'the next check reads everything'), ('check_credit_sums', 'the next check reads everything'),
-         ('check_price_sums', 'the next check reads everything'), ('check_series_sums', 'the next check reads everything')
+         ('check_price_sums', 'the next check reads everything'), ('check_series_sums', 'the next check reads everything'),
+         ('slots_allowances', 'allow_redeemed() counts the redemptions that move')
 $function$;
 CREATE OR REPLACE FUNCTION public.take_attempt(p_kind text, p_scopes text[], p_subjects text[], p_limits integer[], p_day bigint, p_now bigint)
  RETURNS TABLE(scope text, is_refused boolean, until bigint, is_last boolean)

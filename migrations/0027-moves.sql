@@ -85,7 +85,8 @@ create function tables_that_stay() returns table (name text, reason text) langua
          ('usage_hours', 'move_sums() does so'), ('mrr_retention', 'move_sums() does so'), ('mrr_balances', 'move_sums() does so'),
          ('usage_archive_sums', 'they are those of a file, from which events are restored before they move'),
          ('check_account_sums', 'the next check reads everything'), ('check_credit_sums', 'the next check reads everything'),
-         ('check_price_sums', 'the next check reads everything'), ('check_series_sums', 'the next check reads everything')
+         ('check_price_sums', 'the next check reads everything'), ('check_series_sums', 'the next check reads everything'),
+         ('slots_allowances', 'allow_redeemed() counts the redemptions that move')
 $$;
 
 create function linked_slots(codes text[]) returns setof text language sql stable set search_path from current as $$
