@@ -21,6 +21,7 @@ import { check, createOrganization } from '../../src/main-admin.ts';
 import { addCell, assignSlots } from '../../src/main-cells.ts';
 import { placeCell } from '../../src/main-placing.ts';
 import type { Answer, Body } from '../support/harness.ts';
+import { moveTogether } from '../support/moves.ts';
 import { plans } from '../support/plans.ts';
 import { PressedService, until } from '../support/pressed.ts';
 import { printed } from '../support/printed.ts';
@@ -437,6 +438,22 @@ suite('on a cluster of Citus', { skip }, () => {
     const { body: page } = await ask(service, 'GET', '/customers?limit=100');
     const listed: string[] = page.data.map(({ externalId }: Body) => externalId);
     assert.deepEqual(listed.filter((name) => names.includes(name)).sort(), [...names].sort());
+    await assertSound(2);
+    // The events of home are in several partitions, which the other cell has not.
+    const [customer] = await query(
+      2,
+      `select right(id, 2) as code from home.customers where external_id like 'spread %'`,
+    );
+    const move = { codes: [customer.code], source: null, target: cell };
+    assert.deepEqual(await moveTogether(config, move), { codes: move.codes, reason: null });
+    const [left, arrived] = [await sumsOf(2, schema, buyers), await sumsOf(1, cell, buyers)];
+    assert(arrived.events > there.events);
+    assert.deepEqual([left.events + arrived.events, left.used + arrived.used], [stored, stored]);
+    assert.deepEqual(await moveTogether(config, { ...move, source: cell, target: null }), {
+      codes: move.codes,
+      reason: null,
+    });
+    assert.deepEqual(await sumsOf(2, schema, buyers), atHome);
     await assertSound(2);
   });
 });
