@@ -209,7 +209,7 @@ interface Received {
 
 /** Answers in the cell of the request, or with the lists of all. */
 async function answerInCells(home: Serving, cells: Cells, received: Received): Promise<Payload> {
-  const { route, requested, entry } = received;
+  const { route, requested, reply, entry } = received;
   const { asked } = requested;
   if (asked instanceof Problem) throw asked;
   const readEnvironment = () => home.environmentOf(entry);
@@ -218,13 +218,16 @@ async function answerInCells(home: Serving, cells: Cells, received: Received): P
   const { found, slots } = divided
     ? { found: parts.map(({ cell }) => cell), slots: parts.flatMap((part) => part.slots) }
     : await cellsOfRequest(cells, route, asked.input, readEnvironment);
+  if (route.homeOnly && cells.others()?.length !== 0) {
+    await actIn(home, received, { entry }, async (work) => admitted(requested, work, reply));
+    throw new Problem('notOverCells');
+  }
   // An answer is stored in parts, because its customers may be in several cells when the request is repeated.
   if (divided && (parts.length > 1 || (parts.length === 1 && asked.idempotency !== null)))
     return answerInParts(home, received, { asked, divided, parts });
   const [cell = null] = found;
   if (found.length > 1) return answerOfAll(home, cells, received);
-  const asksOthers = cell === null && route.asks !== undefined;
-  const ask = asksOthers ? () => askOthers(home, cells, received) : undefined;
+  const ask = cell === null && route.asks ? () => askOthers(home, cells, received) : undefined;
   return enterCell(home, cell, entry, (serving, entered) =>
     answerIn(serving, { ...received, entry: entered, slots }, ask),
   );
@@ -260,17 +263,16 @@ async function answerOfAll(home: Serving, cells: Cells, received: Received): Pro
   const { read, join } = gatheredOf(route);
   const caller = await entryOfCell(home, entry);
   const readAll = async () => {
-    const atHome = await actIn(home, received, { entry }, async (work) => {
+    const { now, input, part } = await actIn(home, received, { entry }, async (work) => {
       const { input } = admitted(requested, work, reply);
       return { now: work.now, input, part: await read(work, input, home) };
     });
-    const { now, input } = atHome;
     const others = cells.others() ?? [];
     const readThere = async (name: string) => {
       const serving = await home.inCell(name);
       return actIn(serving, received, { entry: caller }, (work) => read({ ...work, now }, input, serving));
     };
-    const parts: Parts<unknown> = [atHome.part, ...(await Promise.all(others.map(readThere)))];
+    const parts: Parts<unknown> = [part, ...(await Promise.all(others.map(readThere)))];
     return { input, others, parts };
   };
   const { version, answer } = await readSettled(cells, readAll);
@@ -284,10 +286,9 @@ async function answerOfAll(home: Serving, cells: Cells, received: Received): Pro
       await actIn(home, received, { entry }, async () => true);
       return actIn(await home.inCell(name), received, { entry: caller }, readNext);
     };
-    const { isWhole = false } = route.file;
     const readMore: ReadMore = async (readNext, position = 0) => {
       const more = await readIn(others[position - 1], readNext);
-      if (isWhole && (await cells.settled()) !== version) throw new Problem('cellNotReady');
+      if (route.file?.isWhole && (await cells.settled()) !== version) throw new Problem('cellNotReady');
       return more;
     };
     return fileAnswer(route.file, reply, answered, readMore);

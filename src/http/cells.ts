@@ -39,7 +39,7 @@ interface CellsOfRequest {
 
 export async function cellsOfRequest(
   cells: Cells,
-  { cell, homeOnly = false }: Route,
+  { cell }: Route,
   input: RouteInput<never, never, never>,
   readEnvironment: () => Promise<number>,
 ): Promise<CellsOfRequest> {
@@ -50,10 +50,8 @@ export async function cellsOfRequest(
   const environmentId = await readEnvironment();
   switch (cell) {
     case 'home':
-      if (homeOnly) throw new Problem('notOverCells');
       return { found: [null], slots };
     case 'all':
-      if (homeOnly) throw new Problem('notOverCells');
       return { found: [null, ...others], slots };
     case 'customer':
     case 'id': {

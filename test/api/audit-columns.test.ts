@@ -9,7 +9,8 @@ import { type Body, startTestApp } from '../support/harness.ts';
 import { setUpPlans } from '../support/plans.ts';
 import { buildWorld } from '../support/world.ts';
 
-const app = await startTestApp();
+// Each cell has the same columns.
+const app = await startTestApp({ cells: 1 });
 
 interface Column {
   readonly tableName: string;

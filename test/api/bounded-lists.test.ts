@@ -14,7 +14,8 @@ const copies = 2_000;
 const mostRows = 1_000;
 const mostBytes = 2 * 2 ** 20;
 
-const app = await startTestApp();
+// Plans are those of one schema.
+const app = await startTestApp({ cells: 1 });
 let world: World;
 /** The tables with many rows. */
 let full: ReadonlySet<string>;

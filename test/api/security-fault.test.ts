@@ -3,7 +3,8 @@ import { test } from 'node:test';
 import { sql } from 'kysely';
 import { startTestApp } from '../support/harness.ts';
 
-const app = await startTestApp();
+// The copies of other cells need the table.
+const app = await startTestApp({ cells: 1 });
 
 test('a fault of ours is a 500 that gives away nothing but the id to find its reason by', async () => {
   // What no caller can do: the table is gone.

@@ -15,7 +15,8 @@ import {
 } from '../support/longest-texts.ts';
 import { buildWorld } from '../support/world.ts';
 
-const app = await startTestApp();
+// Each cell has the same limits.
+const app = await startTestApp({ cells: 1 });
 const document: Body = await (await fetch(`${app.url}/openapi.json`)).json();
 const world = await buildWorld(app);
 // The customer of the world has a plan, and subscribes once more.

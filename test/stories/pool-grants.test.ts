@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { runInEnvironment } from '../../src/database/work.ts';
 import { instant } from '../../src/kernel/calendar.ts';
+import { slotOf } from '../../src/kernel/id.ts';
 import { buyNow } from '../support/buying.ts';
 import { type Body, startTestApp } from '../support/harness.ts';
 import { credits, meter, newCard, newCustomer, plan } from '../support/shop.ts';
@@ -89,7 +90,9 @@ async function newShop() {
     async buyPack() {
       const productId = pricingModel.products.find(({ slug }: Body) => slug === 'pack').id;
       const environmentId = organization.testEnvironmentId;
-      await runInEnvironment(app.database, { environmentId }, (work) => buyNow(work, { customerId, productId }));
+      await runInEnvironment(app.databaseOf(slotOf(customerId)), { environmentId }, (work) =>
+        buyNow(work, { customerId, productId }),
+      );
       await app.runJobs({ all: true });
     },
     /** Uses so many credits. */

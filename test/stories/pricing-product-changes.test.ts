@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { anyId } from '../support/any-id.ts';
 import { insertFixture } from '../support/fixtures.ts';
 import { type Body, startTestApp } from '../support/harness.ts';
 import {
@@ -184,7 +185,7 @@ test('what subscriptions got from a feature that the product no longer gives sta
   const { productFeature } = await app.post('/product-features', {
     productFeature: { productId: fixture.productId, featureId: feature.id },
   });
-  const id = 'sub_feature_kept';
+  const id = anyId('subscriptionItemFeature');
   const stamps = { environmentId: app.testEnvironmentId, createdAt: 1, updatedAt: 1 };
   await app.owner
     .insertInto('subscriptionItemFeatures')

@@ -21,7 +21,7 @@ async function waiting() {
 }
 
 async function activate(activation: Omit<Activation, 'checkoutSessionId'> & Partial<Activation>): Promise<Body> {
-  const { purchase } = await app.inEnvironment((work) =>
+  const { purchase } = await app.inCellOf(activation.subscriptionId, (work) =>
     activateSubscription(work, { checkoutSessionId: null, ...activation }),
   );
   await app.runJobs({ all: true });

@@ -5,7 +5,7 @@ import { startTestApp } from '../support/harness.ts';
 import { setUpPlans } from '../support/plans.ts';
 import { day, periodsOf, renewDue, renewUntil } from '../support/renewing.ts';
 
-const app = await startTestApp();
+const app = await startTestApp({ isSound: false });
 const plans = await setUpPlans(app);
 
 /** Subscribes on the day, without money, and lives until `until`. Answers the first days of the periods that followed. */

@@ -14,7 +14,7 @@ const july = instant('2026-07-01');
 
 /** An environment of its own with one paid subscription that began on 1 May. */
 async function oneSubscription() {
-  const app = await startTestApp();
+  const app = await startTestApp({ isSound: false });
   const plans = await setUpPlans(app);
   await app.setClock(may);
   const { customerId, paymentMethodId } = await plans.newCustomer('pm_card_visa');

@@ -57,7 +57,7 @@ async function keptOf(id: string): Promise<number> {
 /** Moves the clock and does what is due of one kind for a subscription, its charges included. Answers whether it was. */
 async function moveTo(at: number, step: DueWorkHandler, id: string): Promise<boolean> {
   await app.setClock(at);
-  const done = await app.inEnvironment(async (work) => {
+  const done = await app.inCellOf(id, async (work) => {
     const ids = await step.take(work, 1, [id]);
     await step.perform(work, ids);
     return ids.length === 1;

@@ -9,7 +9,8 @@ import { closable, HoldStatus } from '../../src/usage/usage-hold.ts';
 import { startTestApp } from '../support/harness.ts';
 import { insertHealthyData } from '../support/healthy-data.ts';
 
-const app = await startTestApp();
+// Each cell has the same triggers.
+const app = await startTestApp({ cells: 1 });
 await insertHealthyData(app);
 
 class RollBack extends Error {}

@@ -6,7 +6,7 @@ import { environmentLines } from '../support/digest.ts';
 import { type Answer, startTestApp, type TestOrganization } from '../support/harness.ts';
 import { beginYears, breakCard, type Caller, callerOf, day, hour, subscribeFor } from '../support/years.ts';
 
-const app = await startTestApp();
+const app = await startTestApp({ isSound: false });
 const start = Date.UTC(2026, 0, 31, 10);
 const february = Date.UTC(2026, 1, 28, 10);
 const march = Date.UTC(2026, 2, 31, 10);
@@ -110,7 +110,8 @@ test('a move whose process died is ended by its job, or by who asks next, as if 
       .set({ clockTarget: end, clockMovedAt: Date.now() })
       .where('id', '=', testEnvironmentId)
       .execute();
-  await app.tasks.move_clock?.(app, { environmentId: byJob.testEnvironmentId });
+  for (const { database } of app.cells)
+    await app.tasks.move_clock?.({ ...app, database }, { environmentId: byJob.testEnvironmentId });
   assert.equal((await put(end - 1, byNext.testKey)).status, 400);
   await byNext.caller.moveTo(end);
   const expected = await environmentLines(app.owner, whole.testEnvironmentId);

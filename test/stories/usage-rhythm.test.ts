@@ -197,6 +197,8 @@ test('a price with a new interval is billed by it on subscriptions that are ther
     price: { type: 'usage', usageMeterId, pricingModelId, slug: 'weekly', unitPrice: 5, intervalUnit: 'week' },
   });
   assert.equal(price.usageInterval, 'own');
+  // In another cell a job schedules its subscriptions.
+  await app.runJobs();
   await jan.use('weekly', 10);
   await moveTo('2029-01-12');
   assert.deepEqual(await jan.invoices(), ['2029-01-05 paid 120000', '2029-01-12 paid 50']);

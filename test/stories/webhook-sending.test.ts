@@ -5,8 +5,7 @@ import { createPool } from '../../src/database/database.ts';
 import { loopback } from '../../src/jobs/address-guard.ts';
 import { createOutbound } from '../../src/jobs/outbound.ts';
 import { type Sender, startSender } from '../../src/webhooks/jobs-sender.ts';
-import { testSchema } from '../support/databases.ts';
-import { insertFixture } from '../support/fixtures.ts';
+import { cellHere, insertFixture } from '../support/fixtures.ts';
 import { type Body, startTestApp, testWebhookServices } from '../support/harness.ts';
 import { tellChanges } from '../support/telling.ts';
 import { startEndpoint } from '../support/webhook-endpoint.ts';
@@ -45,11 +44,10 @@ async function until(condition: () => boolean | Promise<boolean>, what: string, 
 }
 
 async function withSenders<Answer>(count: number, act: (senders: Sender[]) => Promise<Answer>): Promise<Answer> {
-  const pools = Array.from({ length: count }, () =>
-    createPool({ schema: testSchema, url: app.databaseUrl, size: 4, as: 'owner' }),
-  );
+  const { name: schema } = cellHere(app);
+  const pools = Array.from({ length: count }, () => createPool({ schema, url: app.databaseUrl, size: 4, as: 'owner' }));
   const onError = (error: unknown) => console.error(error);
-  const senders = pools.map((pool) => startSender({ pool, schema: testSchema, services: webhooks, onError }));
+  const senders = pools.map((pool) => startSender({ pool, schema, services: webhooks, onError }));
   try {
     return await act(senders);
   } finally {

@@ -4,8 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { createPool } from '../../src/database/database.ts';
 import type { Outbound, OutboundAnswer } from '../../src/jobs/outbound.ts';
 import { startSender } from '../../src/webhooks/jobs-sender.ts';
-import { testSchema } from '../support/databases.ts';
-import { insertFixture } from '../support/fixtures.ts';
+import { cellHere, insertFixture } from '../support/fixtures.ts';
 import { startTestApp, testWebhookServices } from '../support/harness.ts';
 import { tellChanges } from '../support/telling.ts';
 
@@ -54,10 +53,11 @@ async function until(condition: () => boolean, what: string, limitMs = 20_000): 
 
 /** Sends while `act` runs. Whoever waits then, or comes later, is answered 200. */
 async function whileSending(act: () => Promise<void>): Promise<void> {
-  const pool = createPool({ schema: testSchema, url: app.databaseUrl, size: 4, as: 'owner' });
+  const { name: schema } = cellHere(app);
+  const pool = createPool({ schema, url: app.databaseUrl, size: 4, as: 'owner' });
   const sender = startSender({
     pool,
-    schema: testSchema,
+    schema,
     services: webhooks,
     onError: (error) => console.error(error),
   });

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { slotOf } from '../../src/kernel/id.ts';
 import { forgetAttemptsOnce } from '../../src/webhooks/actions-deliveries.ts';
 import { EventPayload, eventTypes } from '../../src/webhooks/event.ts';
 import { insertFixture } from '../support/fixtures.ts';
@@ -221,9 +222,10 @@ describe('a delivery', () => {
         .execute();
     await age(old.id, 30);
     await age(young.id, 29);
-    assert.equal(await forgetAttemptsOnce(app.database), 1);
+    const cell = app.databaseOf(slotOf(old.id));
+    assert.equal(await forgetAttemptsOnce(cell), 1);
     assert.deepEqual(await deliveryOf(old.id), { delivery: old, attempts: [] });
     assert.equal((await deliveryOf(young.id)).attempts.length, 1);
-    assert.equal(await forgetAttemptsOnce(app.database), 0);
+    assert.equal(await forgetAttemptsOnce(cell), 0);
   });
 });

@@ -7,7 +7,10 @@ const otherService = 'it starts a service of its own, which knows the home cell 
 const ownParts = 'a bulk request is stored or refused as a whole in each cell by itself';
 const manyValues = 'a summary by a property with more than 1,000 values in a cell is refused';
 const ownSeries = 'a series of numbers of an environment is one of each cell';
-const laterJob = 'a job of the cell schedules the interval a moment later';
+const ownKeys = 'an Idempotency-Key is one of each cell';
+const inOneCell = 'it acts on customers of several cells in one transaction';
+const ownSender = 'each cell switches an endpoint off by itself, and shows that of home';
+const ownOrder = 'each cell does its due work in an order of its own';
 const notYet = 'it needs a request that is refused with 501 over cells';
 const ownTransactions = 'a transactionId counts once in each cell';
 
@@ -25,18 +28,54 @@ const exceptions: Readonly<Record<string, Exceptions>> = {
     'a number of another document is never given again: a series that credit notes used goes on': ownSeries,
     'forty who subscribe at once, some with a declined card, get numbers without a gap': ownSeries,
   },
+  'test/stories/pricing-deletion.test.ts': {
+    'a pricing model that nothing uses is deleted with its contents, and a dry run says how many': notYet,
+    'the default pricing model and a default product are not deleted': notYet,
+    'a pricing model in use is refused, and its users are counted and named': notYet,
+    'a product is deleted with its prices and links until somebody has it, or will have it': notYet,
+    'race: of a deletion and a new user of the same record, the first one wins': notYet,
+  },
+  'test/stories/renewals-due.test.ts': {
+    'the longest due comes first, and one period at a time': ownOrder,
+  },
+  'test/stories/rollover.test.ts': {
+    'twenty renewals that roll over take as many statements as two': inOneCell,
+  },
+  'test/stories/settings.test.ts': {
+    'the currency can change while everything costs nothing, and prices follow it': notYet,
+    'a fixed discount keeps the currency that it is meant in; a percentage is the same in all': notYet,
+    'prices made while the currency changes are all in the currency that the environment ends with': notYet,
+    'a pricing model is not cloned into an environment of another currency': notYet,
+  },
+  'test/stories/stripe-charges.test.ts': {
+    'dinars reach Stripe in fils, and every charge and refund is a whole ten of them': notYet,
+  },
+  'test/stories/stripe-events.test.ts': {
+    'events are forgotten when nobody sends them again any more': inOneCell,
+  },
+  'test/stories/tax-rates.test.ts': {
+    'all customers are quoted at once: by state, by country, or not at all': inOneCell,
+  },
+  'test/stories/webhook-sending.test.ts': {
+    'an endpoint that is gone is switched off and says why; what waited for it ends': ownSender,
+    'an endpoint that has failed for five days is switched off; one that succeeds in between is not': ownSender,
+  },
+  'test/stories/webhook-sharing.test.ts': {
+    'an endpoint that is switched on again is tried at once, also while the test clock stands still': ownSender,
+  },
+  'test/stories/webhooks-replay.test.ts': {
+    'a replay of what failed takes nothing else, in its order': ownSender,
+  },
+  'test/api/client.test.ts': {
+    'pricingModels.delete reaches DELETE /pricing-models/{id}': notYet,
+    'products.delete reaches DELETE /products/{id}': notYet,
+  },
+  'test/api/requests.test.ts': {
+    'an Idempotency-Key belongs to one request for 24 hours': ownKeys,
+  },
   'test/stories/usage-summary.test.ts': {
     'a summary by a property has it as text, with those that lack it together, and beyond a thousand values the others as one':
       manyValues,
-  },
-  'test/stories/usage-rhythm.test.ts': {
-    'a price with a new interval is billed by it on subscriptions that are there already': laterJob,
-  },
-  'test/tenants/tenants-routes.test.ts': {
-    '/pricing-models': notYet,
-    '/products': notYet,
-    '/discounts': notYet,
-    'every call is refused in the same words and changes nothing': notYet,
   },
   'test/tenants/tenants-doors.test.ts': {
     'of many, one that belongs to another tenant lets none be taken, as JSON and as lines': ownParts,

@@ -67,7 +67,7 @@ function actionsOf(app: TestApp, ids: { id: string; customerId: string; external
     /** Lives through everything that is due until then. */
     async liveUntil(at: number): Promise<void> {
       await app.setClock(at);
-      await app.inEnvironment((work) => catchUp(work, id));
+      await app.inCellOf(id, (work) => catchUp(work, id));
     },
     /** From now on no more credits come with its periods. */
     async expireFeature(): Promise<void> {

@@ -1,6 +1,8 @@
+import assert from 'node:assert/strict';
 import { slotOfCustomer } from '../../src/customers/actions-slots.ts';
 import type { Database } from '../../src/database/database.ts';
 import { anyId } from './any-id.ts';
+import type { TestCell } from './databases.ts';
 import type { TestApp } from './harness.ts';
 
 /** The name, with a number where a customer of the name itself would live in another cell than that of `database`. */
@@ -9,6 +11,13 @@ export function nameIn(app: TestApp, database: Database, environmentId: number, 
     const numbered = n === 1 ? name : `${name}-${n}`;
     if (app.databaseOf(slotOfCustomer(environmentId, numbered)) === database) return numbered;
   }
+}
+
+/** The cell to which a test writes. */
+export function cellHere({ cells, database }: TestApp): TestCell {
+  const found = cells.find((cell) => cell.database === database);
+  assert(found);
+  return found;
 }
 
 /** A name of a further customer in the cell to which a test writes. */

@@ -15,7 +15,7 @@ import { createEncryption, keyBytes } from '../../src/jobs/encryption.ts';
 import { createOutbound } from '../../src/jobs/outbound.ts';
 import { type JobContext, runTask, type TaskList } from '../../src/jobs/queue.ts';
 import { openSmtp } from '../../src/jobs/smtp.ts';
-import { homeSlot } from '../../src/kernel/id.ts';
+import { homeSlot, slotOf } from '../../src/kernel/id.ts';
 import { startCellsOfRequests } from '../../src/main-slots.ts';
 import type { WebhookServices } from '../../src/webhooks/actions.ts';
 import { Dispatcher } from '../../src/webhooks/jobs-sending.ts';
@@ -85,6 +85,8 @@ export interface TestApp extends TestOrganization {
   sendWebhooks(options?: { all?: boolean }): Promise<number>;
   /** Acts in the cell of the customer that a request has named last, or that of the last call of `actFor`. */
   inEnvironment<Answer>(act: (work: Work) => Promise<Answer>): Promise<Answer>;
+  /** Acts in the cell of a record, by its id. */
+  inCellOf<Answer>(id: string, act: (work: Work) => Promise<Answer>): Promise<Answer>;
   /** Acts in each cell, and answers what it answered in each. */
   inEachCell<Answer>(act: (work: Work) => Promise<Answer>): Promise<Answer[]>;
   /** Writes a customer past the service: lets `inEnvironment` act in its cell from now on, and answers its slot. */
@@ -116,9 +118,15 @@ export async function startTestApp({
   const services = { encryption: webhooks.encryption, mail: unreachableMail, ...given, webhooks, cells: service.cells };
   const copyCatalogs = async () => service.cells?.copyCatalogs(null);
   const cellOf = (slot: string) => cells.find(({ name }) => name === service.cells?.cellOf(slot)) ?? home;
-  // The queue of the service does this, a moment later.
-  const copyWhatSqlChanged = async () => {
-    if (cells.length > 1 && (await takeCopyOfAll(home.owner))) await copyCatalogs();
+  // The queue of the service does this, a moment later. A request waits for what another one copies.
+  let copying = Promise.resolve();
+  const copyWhatSqlChanged = (): Promise<void> => {
+    if (cells.length === 1) return copying;
+    const copy = async () => {
+      if (await takeCopyOfAll(home.owner)) await copyCatalogs();
+    };
+    copying = copying.then(copy, copy);
+    return copying;
   };
   let acting = home;
   let isWritten = false;
@@ -199,6 +207,7 @@ export async function startTestApp({
       return attempts;
     },
     inEnvironment: (act) => actIn(acting, act),
+    inCellOf: (id, act) => actIn(cellOf(slotOf(id)), act),
     async inEachCell<Given>(act: (work: Work) => Promise<Given>) {
       const answers: Given[] = [];
       for (const cell of cells) answers.push(await actIn(cell, act));

@@ -61,7 +61,8 @@ async function joinTables(pool: pg.Pool, cells: readonly string[]): Promise<void
     create function ${schemaOfAll}.insert_in_cell() returns trigger language plpgsql as $$
     declare
       given jsonb := to_jsonb(new);
-      record_id text := coalesce(given ->> 'customer_id', given ->> 'subscription_id', given ->> 'ledger_account_id', given ->> 'id');
+      record_id text := coalesce(given ->> 'customer_id', given ->> 'subscription_id', given ->> 'ledger_account_id',
+        given ->> 'spend_limit_id', given ->> 'delivery_id', given ->> 'id');
       cell text := coalesce((select s.cell from ${home}.slots s where s.code = right(record_id, 2)), '${home}');
       columns text[] := (select array_agg(quote_ident(attname) order by attnum) from pg_attribute
         where attrelid = format('%I.%I', cell, tg_table_name)::regclass and attnum > 0 and attgenerated = '' and attidentity = '');

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import { slotOf } from '../../src/kernel/id.ts';
-import { insertFixture, nameHere } from './fixtures.ts';
+import { cellHere, insertFixture, nameHere } from './fixtures.ts';
 import type { TestApp } from './harness.ts';
 
 /** How many events, of how many subscriptions, used from when to when. */
@@ -22,7 +22,7 @@ const ofOneCustomer = 100;
  */
 export async function insertManyEvents(app: TestApp, { subscriptions, events, from, to, idsFrom = '0' }: ManyEvents) {
   const world = await insertFixture(app, { now: from });
-  const db = app.cells.find(({ database }) => database === app.database)?.owner ?? app.owner;
+  const { owner: db } = cellHere(app);
   const names = Array.from({ length: Math.floor(subscriptions / ofOneCustomer) + 1 }, (_, n) =>
     nameHere(app, `${world.externalId}-${n}`),
   );

@@ -1,13 +1,14 @@
 import { sql } from 'kysely';
+import { slotOf } from '../../src/kernel/id.ts';
 import { anyId } from './any-id.ts';
-import { insertFixture } from './fixtures.ts';
+import { insertFixture, nameIn } from './fixtures.ts';
 import type { TestApp } from './harness.ts';
 
 /** The columns of a copy that differ from its original's, as SQL over the copy's number `n`. */
 type Differences = Readonly<Record<string, string>>;
 
 /**
- * Customers `many-1` to `many-<count>`, each with a card that can be charged and a monthly subscription at 30.00 whose
+ * Customers `many-1` to `many-<count>`, or with a further number, each with a card that can be charged and a monthly subscription at 30.00 whose
  * first period of 30 days began at `now` and is paid for, written straight into the database.
  */
 export async function insertManySubscriptions(
@@ -34,14 +35,19 @@ export async function insertManySubscriptions(
       updatedAt: now,
     })
     .execute();
-  const id = (prefix: string) => `'${prefix}_' || lpad(n::text, 21, '0')`;
+  // All are in the cell of the original.
+  const slot = slotOf(customerId);
+  const names = Array.from({ length: count }, (_, n) =>
+    nameIn(app, app.databaseOf(slot), environmentId, `many-${n + 1}`),
+  );
+  const id = (prefix: string) => `'${prefix}_' || lpad(n::text, 19, '0') || '${slot}'`;
   const ofCustomer = { customer_id: id('cust') };
   const ofSubscription = { subscription_id: id('sub') };
   const copies: readonly (readonly [table: string, where: string, Differences])[] = [
     [
       'customers',
       `id = '${customerId}'`,
-      { id: id('cust'), external_id: `'many-' || n`, invoice_number_base: `'M' || n` },
+      { id: id('cust'), external_id: 'named.name', invoice_number_base: `'M' || n` },
     ],
     ['payment_methods', `customer_id = '${customerId}'`, { id: id('pm'), ...ofCustomer }],
     ['subscriptions', `id = '${subscriptionId}'`, { id: id('sub'), ...ofCustomer }],
@@ -52,7 +58,7 @@ export async function insertManySubscriptions(
     const changed = Object.entries(differences).map(([column, value]) => `'${column}', ${value}`);
     await sql
       .raw(
-        `insert into ${table} select copy.* from ${table} original, generate_series(1, ${count}) n,
+        `insert into ${table} select copy.* from ${table} original, unnest('{${names.join()}}'::text[]) with ordinality named (name, n),
            jsonb_populate_record(null::${table}, to_jsonb(original) || jsonb_build_object(${changed.join(', ')})) copy
           where original.environment_id = ${environmentId} and original.${where}`,
       )

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import type { Flowglad } from '@flowglad/node';
 import { performCheckout } from '../../src/checkout/jobs.ts';
+import { slotOf } from '../../src/kernel/id.ts';
 import type { Body, TestApp } from './harness.ts';
 import { capacity, credits, meter, plan, resource, toggle } from './shop.ts';
 
@@ -128,7 +129,8 @@ export async function payBy(
 ): Promise<void> {
   const place = { environmentId: app.testEnvironmentId, publicUrl: app.url, sessionId };
   const buyer = { name: 'Buyer', email: 'buyer@shop.test' };
-  const { status } = await performCheckout(app, place, { ...buyer, token, discountCode });
+  const context = { ...app, database: app.databaseOf(slotOf(sessionId)) };
+  const { status } = await performCheckout(context, place, { ...buyer, token, discountCode });
   assert.equal(status, 'succeeded');
 }
 

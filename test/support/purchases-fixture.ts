@@ -44,13 +44,13 @@ export async function setUpShop(app: TestApp) {
     teamId: productOf('team-monthly'),
     /** Buys, charges, and answers the purchase as it is then. */
     async buy(wish: Wish): Promise<Body> {
-      const { purchase } = await app.inEnvironment((work) => buyNow(work, wish));
+      const { purchase } = await app.inCellOf(wish.customerId, (work) => buyNow(work, wish));
       await app.runJobs({ all: true });
       return (await app.get(`/purchases/${purchase.id}`)).purchase;
     },
     /** The same without the charge. */
-    buyOnly: (wish: Wish): Promise<Bought> => app.inEnvironment((work) => buyNow(work, wish)),
-    quote: (wish: Wish): Promise<Quote> => app.inEnvironment((work) => quoteNow(work, wish)),
+    buyOnly: (wish: Wish): Promise<Bought> => app.inCellOf(wish.customerId, (work) => buyNow(work, wish)),
+    quote: (wish: Wish): Promise<Quote> => app.inCellOf(wish.customerId, (work) => quoteNow(work, wish)),
     async discount(terms: object): Promise<Body> {
       const discount = { name: 'Deal', code: unique('DEAL'), amountType: 'percent', duration: 'once', ...terms };
       return (await app.post('/discounts', { discount })).discount;
