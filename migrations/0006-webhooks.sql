@@ -15,6 +15,8 @@ create table webhooks (
   failing_since bigint,
   -- Why the service switched it off, when it did.
   disabled_reason text,
+  -- Grows with each change by a caller. Instants of a test clock may stand still and go back.
+  revision bigint not null default 0,
   created_at bigint not null,
   updated_at bigint not null,
   primary key (environment_id, id),

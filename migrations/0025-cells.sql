@@ -81,7 +81,7 @@ create function slot_code(number bigint) returns text language sql immutable
 
 -- The slot of a customer, as src/customers/actions-slots.ts computes it.
 create function slot_of_customer(environment bigint, external_id text) returns text language sql immutable set search_path from current as $$
-  select case when external_id collate "C" ~ '^chckt_session_[0-9A-Za-z]{21}$' and right(external_id, 2) <> '00' then right(external_id, 2)
+  select case when external_id collate "C" ~ '^(chckt_session|cust)_[0-9A-Za-z]{21}$' and right(external_id, 2) <> '00' then right(external_id, 2)
     else slot_code(1 + ((get_byte(h, 0)::bigint << 24) + (get_byte(h, 1) << 16) + (get_byte(h, 2) << 8) + get_byte(h, 3)) % 3843) end
     from sha256(convert_to(environment || E'\n' || external_id, 'UTF8')) h
 $$;
@@ -202,7 +202,7 @@ create function copied_tables() returns table (name text, place integer, except_
          ('environments', 2, array['clock_target', 'clock_from', 'clock_moved_at']), ('pricing_models', 3, array['catalog_version']), ('api_keys', 4, array['last_used_at']),
          ('resources', 5, '{}'), ('usage_meters', 6, '{}'), ('products', 7, '{}'), ('prices', 8, '{}'), ('credit_pools', 9, '{}'),
          ('credit_pool_rates', 10, '{}'), ('features', 11, '{}'), ('product_features', 12, '{}'), ('discounts', 13, '{}'),
-         ('tax_rates', 14, '{}'), ('webhooks', 15, '{}')
+         ('tax_rates', 14, '{}'), ('webhooks', 15, array['wanted_since'])
 $$;
 create function copied_columns(table_name text) returns text[] language sql stable set search_path from current as $$
   select array_agg(a.attname::text order by a.attnum)
@@ -312,6 +312,9 @@ begin
       from jsonb_array_elements(catalog -> 'environments') e));
   lifted := array(select e.id from environments e join jsonb_populate_recordset(null::environments, catalog -> 'environments') r using (id)
     where r.allow_multiple_subscriptions and not e.allow_multiple_subscriptions);
+  perform announce_deliveries(t.environment_id, t.id || ' changed')
+     from webhooks t join jsonb_populate_recordset(null::webhooks, catalog -> 'webhooks') r using (environment_id, id)
+    where r.revision <> t.revision;
   perform schedule_intervals(added.environment_id, added.pricing_model_id)
      from (select distinct r.environment_id, r.pricing_model_id from jsonb_populate_recordset(null::prices, catalog -> 'prices') r
             where r.has_own_interval
@@ -337,8 +340,8 @@ begin
         where c not in ('environment_id', 'id', 'clock_now')),
       (select string_agg(format('t.%1$I is distinct from excluded.%1$I', c), ' or ') from unnest(copied_columns(copied.name)) c
         where c <> 'clock_now'),
-      -- The sender of a cell switches its webhooks off, until they are changed at home.
-      case copied.name when 'webhooks' then 'and excluded.updated_at >= t.updated_at' else '' end,
+      -- The sender of a cell switches its webhooks off, until a caller changes them.
+      case copied.name when 'webhooks' then 'and excluded.revision <> t.revision' else '' end,
       (select string_agg(format('t.%1$I is distinct from r.%1$I', c), ' or ') from unnest(copied_columns(copied.name)) c
         where c <> 'clock_now'),
       case when copied.name in ('organizations', 'environments') then '' else 'and t.environment_id = r.environment_id' end)

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { route } from '../http/route.ts';
+import { gatheredRoute, route } from '../http/route.ts';
 import {
   booleanFilter,
   createdFilters,
@@ -22,7 +22,7 @@ import { listDeliveries, replayEvents, replayHere, sendSample } from '../webhook
 import { DeliveryStatus, ReplayRequest, WebhookDelivery } from '../webhooks/delivery.ts';
 import { EventType } from '../webhooks/event.ts';
 import { SampleRequest } from '../webhooks/sample.ts';
-import { NewWebhook, Webhook, WebhookChange, WebhookId } from '../webhooks/webhook.ts';
+import { joinCopies, NewWebhook, Webhook, WebhookChange, WebhookId } from '../webhooks/webhook.ts';
 
 const tag = 'Webhooks';
 
@@ -73,10 +73,8 @@ export const webhookRoutes = [
       webhook: await updateWebhook(work, params.id, body.webhook, webhookServicesOf(services)),
     }),
   }),
-  route({
-    method: 'GET',
+  gatheredRoute({
     path: '/webhooks/{id}',
-    cell: 'home',
     needs: 'webhooks:read',
     summary: 'Get a webhook',
     description: 'Returns one webhook, without its secret.',
@@ -84,12 +82,11 @@ export const webhookRoutes = [
     params,
     returns,
     refuses: ['webhookNotFound'],
-    handle: async (work, { params }) => ({ webhook: await getWebhook(work, params.id) }),
+    read: (work, { params }) => getWebhook(work, params.id),
+    join: ([webhook, ...copies]) => ({ webhook: joinCopies(webhook, copies) }),
   }),
-  route({
-    method: 'GET',
+  gatheredRoute({
     path: '/webhooks',
-    cell: 'home',
     needs: 'webhooks:read',
     summary: 'List webhooks',
     description: 'Returns the webhooks of the environment, without their secrets.',
@@ -97,7 +94,11 @@ export const webhookRoutes = [
     query: pageQuery({ active: booleanFilter, pricingModelId: textFilter, ...createdFilters }),
     returns: pageOf(Webhook),
     refuses: ['invalidCursor'],
-    handle: (work, { query }) => listWebhooks(work, pageRequest(query)),
+    read: (work, { query }) => listWebhooks(work, pageRequest(query)),
+    join: ([page, ...others]) => {
+      const copies = others.flatMap(({ data }) => data);
+      return { ...page, data: page.data.map((webhook) => joinCopies(webhook, copies)) };
+    },
   }),
   route({
     method: 'DELETE',

@@ -2,12 +2,15 @@ import { createHash } from 'node:crypto';
 import type { NamesOfRequest } from '../database/cells.ts';
 import { idPrefixes, slotOf, slotOfNumber } from '../kernel/id.ts';
 
-// The name of a customer that was the anonymous buyer of this session. Nothing of a customer has the slot 00.
-const sessionName = new RegExp(`^${idPrefixes.checkoutSession}_[0-9A-Za-z]{19}(?!00)[0-9A-Za-z]{2}$`);
+// The name of a customer that was the anonymous buyer of this session, or that of an erased customer, which is its id. Nothing of a
+// customer has the slot 00.
+const nameWithSlot = new RegExp(
+  `^(${idPrefixes.checkoutSession}|${idPrefixes.customer})_[0-9A-Za-z]{19}(?!00)[0-9A-Za-z]{2}$`,
+);
 
 /** The slot of a customer. With all its records, a customer is in the cell to which its slot leads. */
 export function slotOfCustomer(environmentId: number, externalId: string): string {
-  if (sessionName.test(externalId)) return slotOf(externalId);
+  if (nameWithSlot.test(externalId)) return slotOf(externalId);
   return slotOfNumber(createHash('sha256').update(`${environmentId}\n${externalId}`).digest().readUInt32BE());
 }
 

@@ -1818,6 +1818,7 @@ export interface Webhooks {
   name: string;
   previousSecretEndsAt: number | null;
   pricingModelId: string;
+  revision: Generated<number>;
   sealedPreviousSecret: string | null;
   sealedSecret: string;
   updatedAt: number;

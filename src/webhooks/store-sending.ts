@@ -179,7 +179,9 @@ async function writeHealth(db: Database, endpoints: readonly EndpointHealth[]): 
     update webhooks w
        set failing_since = seen.failing_since, active = w.active and seen.reason is null,
            disabled_reason = case when w.active then seen.reason else w.disabled_reason end,
-           updated_at = case when w.active and seen.reason is not null then seen.at else w.updated_at end
+           updated_at = case when w.active and seen.reason is not null then seen.at else w.updated_at end,
+           -- Copies follow the home cell. One that was switched off by itself stays so until a caller changes the webhook.
+           revision = w.revision + (w.active and seen.reason is not null and (select is_home from cell))::integer
       from unnest(${of((each) => each.environmentId)}::bigint[], ${of((each) => each.webhookId)}::text[],
                   ${of((each) => each.failingSince)}::bigint[], ${of((each) => each.disabledReason)}::text[],
                   ${of((each) => each.at)}::bigint[]) as seen (environment_id, id, failing_since, reason, at)

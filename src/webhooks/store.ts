@@ -95,7 +95,7 @@ type WebhookChanges = Partial<Pick<WebhookValues, 'name' | 'url' | 'filterTypes'
 export async function updateWebhook(work: Work, id: string, changes: WebhookChanges): Promise<WebhookRow | null> {
   const row = await work.db
     .updateTable('webhooks')
-    .set({ ...changes, updatedAt: work.now })
+    .set((eb) => ({ ...changes, revision: eb('revision', '+', 1), updatedAt: work.now }))
     .where('environmentId', '=', work.environmentId)
     .where('id', '=', id)
     .returning(webhookColumns)
@@ -116,12 +116,13 @@ export async function rotateSecret(
 ): Promise<WebhookRow | null> {
   const row = await work.db
     .updateTable('webhooks')
-    .set({
-      sealedPreviousSecret: sql.ref('sealedSecret'),
+    .set((eb) => ({
+      sealedPreviousSecret: eb.ref('sealedSecret'),
       sealedSecret,
       previousSecretEndsAt,
+      revision: eb('revision', '+', 1),
       updatedAt: work.now,
-    })
+    }))
     .where('environmentId', '=', work.environmentId)
     .where('id', '=', id)
     .returning(webhookColumns)

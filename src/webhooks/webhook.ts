@@ -65,6 +65,14 @@ export const Webhook = z
   .meta({ id: 'Webhook' });
 export type Webhook = z.infer<typeof Webhook>;
 
+/** The webhook as the caller has to see it, when the sender of another cell has disabled its copy. */
+export function joinCopies(webhook: Webhook, copies: readonly Webhook[]): Webhook {
+  const disabled = copies.find(({ id, disabledReason }) => id === webhook.id && disabledReason !== null);
+  if (!webhook.active || disabled === undefined) return webhook;
+  const { active, disabledReason, updatedAt } = disabled;
+  return { ...webhook, active, disabledReason, updatedAt: Math.max(updatedAt, webhook.updatedAt) };
+}
+
 export const NewWebhook = z.object({
   name: SafeString,
   url: EndpointUrl,

@@ -96,7 +96,9 @@ class World {
     if (endpoint === undefined) return;
     Object.assign(endpoint, changeOf(endpoint));
     const { id, filter: filterTypes, active } = endpoint;
-    const change = app.owner.updateTable('webhooks').set({ filterTypes: [...filterTypes], active });
+    const change = app.owner.updateTable('webhooks').set((eb) => {
+      return { filterTypes: [...filterTypes], active, revision: eb('revision', '+', 1) };
+    });
     await change.where('id', '=', id).execute();
   }
 

@@ -136,7 +136,7 @@ test('a cell gets only slots without customers, the database and the service com
   );
   const { rows } = await admin.query(
     'select home.slot_of_customer($1, name) as slot, name from unnest($2::text[]) as names (name)',
-    [environmentId, ['early', 'å', 'x'.repeat(255)]],
+    [environmentId, ['early', 'å', 'x'.repeat(255), `cust_${'0'.repeat(19)}ab`, `cust_${'0'.repeat(21)}`]],
   );
   for (const { slot, name } of rows) assert.equal(slot, slotOfCustomer(environmentId, name));
   assert.deepEqual(

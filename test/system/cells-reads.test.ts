@@ -337,6 +337,28 @@ test('a replay sends the events of all cells once', async () => {
   assert.equal(again.total, 6);
 });
 
+test('a webhook that one cell has disabled is shown so until a caller enables it, whatever the test clock says', async () => {
+  const path = `/webhooks/${three.webhookId}`;
+  const disabledReason = 'The endpoint answered 410.';
+  await admin.query(
+    'update cell_a.webhooks set active = false, disabled_reason = $1, failing_since = 1, updated_at = $2 where id = $3',
+    [disabledReason, Date.now(), three.webhookId],
+  );
+  const shown = async () => {
+    const { webhook } = await three.ok('GET', path);
+    assert.deepEqual((await three.ok('GET', '/webhooks')).data, [webhook]);
+    const { rows } = await admin.query('select active, failing_since from cell_a.webhooks');
+    assert.deepEqual(rows[0].active, webhook.active);
+    return [webhook.active, webhook.disabledReason, rows[0].failing_since];
+  };
+  assert.deepEqual(await shown(), [false, disabledReason, '1']);
+  // The clock of the environment stands still in the past. Other changes of catalogs are copied meanwhile.
+  await three.ok('PUT', `/usage-meters/${three.meterId}`, { usageMeter: { name: 'Calls' } });
+  assert.deepEqual(await shown(), [false, disabledReason, '1']);
+  await three.ok('PUT', path, { webhook: { active: true } });
+  assert.deepEqual(await shown(), [true, null, null]);
+});
+
 test('a move of the clock that a crash or a cell ends in the middle goes on with its repeat', async () => {
   const moveB = (address: string) =>
     admin.query(
