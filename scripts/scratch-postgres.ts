@@ -17,6 +17,7 @@ const socketDirectory = process.platform === 'win32' ? '' : tmpdir();
 export const settingsForTests = {
   ...unsafeButFast,
   autovacuum: 'off',
+  max_connections: '600',
   plan_cache_mode: 'force_generic_plan',
   unix_socket_directories: socketDirectory,
 };

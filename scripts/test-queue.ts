@@ -58,7 +58,7 @@ export function cellsName(cells: number): string {
 
 /** The variables of a worker whose databases have several cells. */
 export function cellsVariables(cells: number): Record<string, string> {
-  return { ...serverVariables(cellsName(cells)), TOLLKEEPER_TEST_CELLS: String(cells) };
+  return { ...serverVariables(cellsName(cells)), TEST_CELLS: String(cells) };
 }
 
 /** The name under which the tests of a file are reported. */

@@ -4,7 +4,6 @@ import { once } from 'node:events';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'kysely';
-import { doDueWork } from '../../src/billing/do-due-work.ts';
 import { startTestApp } from '../support/harness.ts';
 import { insertManySubscriptions } from '../support/many-subscriptions.ts';
 import { seededRandom } from '../support/seed.ts';
@@ -27,7 +26,11 @@ async function workAndKill(): Promise<number> {
   const living = new Set<ChildProcess>();
   const ended: Promise<unknown>[] = [];
   const start = () => {
-    const child = fork(workerFile, [app.databaseUrl, String(app.testEnvironmentId)]);
+    const child = fork(workerFile, [
+      app.databaseUrl,
+      String(app.testEnvironmentId),
+      ...app.cells.map(({ name }) => name),
+    ]);
     living.add(child);
     const end = once(child, 'exit').then(([code, signal]) => {
       living.delete(child);
@@ -78,7 +81,7 @@ test('500 due subscriptions, four workers, killed at random: each period is rene
            (select count(*) from test_processor_operations) as charges`.execute(app.owner);
   assert.deepEqual(everything, [{ invoices: renewals, payments: renewals, charges: renewals }]);
 
-  const { done } = await doDueWork(app, app.testEnvironmentId, { forMs: 60_000 });
+  const { done } = await app.doDueWork();
   assert.deepEqual(
     Object.values(done).filter((count) => count > 0),
     [],

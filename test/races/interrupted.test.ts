@@ -117,14 +117,12 @@ test('when our own database fails after a refund, the repeat answers that refund
   const { data } = await app.get(`/payments?subscriptionId=${invoices[0].invoice.subscriptionId}`);
   const path = `/payments/${data[0].id}/refund`;
   const headers = { 'idempotency-key': 'refund once' };
-  await sql`create function fail_on_purpose() returns trigger language plpgsql as $$ begin raise exception 'on purpose'; end $$`.execute(
-    app.owner,
-  );
-  await sql`create trigger fail before update on idempotency_keys for each row execute function fail_on_purpose()`.execute(
-    app.owner,
-  );
+  for (const { ownerPool } of app.cells)
+    await ownerPool.query(`
+      create function fail_on_purpose() returns trigger language plpgsql as $$ begin raise exception 'on purpose'; end $$;
+      create trigger fail before update on idempotency_keys for each row execute function fail_on_purpose()`);
   assert.equal((await app.request('POST', path, { partialAmount: 30 }, { headers })).status, 500);
-  await sql`drop trigger fail on idempotency_keys`.execute(app.owner);
+  for (const { ownerPool } of app.cells) await ownerPool.query('drop trigger fail on idempotency_keys');
   const again = await app.request('POST', path, { partialAmount: 30 }, { headers });
   assert.equal(again.status, 200);
   assert.equal(again.body.payment.refundedAmount, 30);

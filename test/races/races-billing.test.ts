@@ -129,7 +129,7 @@ describe('race: two workers on one run', () => {
       const half = await runInEnvironment(app.database, { environmentId }, async (begun) =>
         renewHandler.perform(begun, await renewHandler.take(begun, 6)),
       );
-      await sql`update _private_jobs set run_at = now()`.execute(app.owner);
+      for (const { owner } of app.cells) await sql`update _private_jobs set run_at = now()`.execute(owner);
       const takers = await Promise.all([startTaker(app), startTaker(app)]);
       try {
         await Promise.all([runEffects(app, half?.effects ?? []), workTogether(app, environmentId, 6)]);

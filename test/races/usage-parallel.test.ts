@@ -13,7 +13,6 @@ import { consumeUsage } from '../../src/usage/actions-consume.ts';
 import { claimOverage, grantCredits } from '../../src/usage/actions-ledger.ts';
 import { recordUsage } from '../../src/usage/actions-record.ts';
 import { anyId } from '../support/any-id.ts';
-import { testSchema } from '../support/databases.ts';
 import { insertFixture } from '../support/fixtures.ts';
 import { type Answer, type Body, startTestApp } from '../support/harness.ts';
 import { assertEventsAddUp, assertLedgerAddsUp } from '../support/ledger-invariants.ts';
@@ -302,7 +301,7 @@ function countingDatabase() {
   let statements: string[] = [];
   const database = new Kysely<DB>({
     dialect: new PostgresDialect({
-      pool: createPool({ schema: testSchema, url: app.databaseUrl, size: 1, as: 'service' }),
+      pool: createPool({ schema: app.cell.name, url: app.databaseUrl, size: 1, as: 'service' }),
     }),
     plugins: [new CamelCasePlugin({ maintainNestedObjectKeys: true })],
     log: ({ query }) => {

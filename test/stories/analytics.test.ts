@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { mergeSumsOnce, takeBalancesOnce } from '../../src/analytics/actions.ts';
-import { doDueWork } from '../../src/billing/do-due-work.ts';
 import { instant } from '../../src/kernel/calendar.ts';
 import { type AnalyticsShop, analyticsShops } from '../support/analytics-shop.ts';
 import { type Body, startTestApp } from '../support/harness.ts';
@@ -127,7 +126,7 @@ test('work that is done two months late moves revenue at the instants at which i
   await shop.post(`/subscriptions/${resumes}/pause`, { pause: { resumesAt: '2026-01-20T00:00:00Z' } });
   const late = { clockNow: instant('2026-03-10') };
   await app.owner.updateTable('environments').set(late).where('id', '=', shop.environmentId).execute();
-  await doDueWork(app, shop.environmentId, { forMs: 60_000 });
+  await app.doDueWork(shop.environmentId);
   const told = (await shop.movements()).filter(([day]) => day !== '2026-01-01');
   assert.deepEqual(told.toSorted(), [
     ['2026-01-15', 'new', 3000],

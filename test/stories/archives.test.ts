@@ -26,7 +26,6 @@ import { checkInvariants } from '../../src/invariants/check-invariants.ts';
 import { createChecks } from '../../src/invariants/run-checks.ts';
 import { advanceMark, readMark } from '../../src/invariants/store-checks.ts';
 import { msPerDay } from '../../src/kernel/calendar.ts';
-import { testSchema } from '../support/databases.ts';
 import { insertFixture } from '../support/fixtures.ts';
 import { type Body, startTestApp } from '../support/harness.ts';
 import { startObjectStand } from '../support/object-storage.ts';
@@ -39,11 +38,13 @@ const now = Date.parse('2026-04-10T12:30:00Z');
 await app.setClock(now);
 const world = await insertFixture(app, { now });
 const { subscriptionId, customerId } = world;
+// Each cell has partitions and archives of its own.
+const { name: schema, owner, ownerPool } = app.cell;
 
 const archiving = new URL('../support/archiving.ts', import.meta.url).pathname;
 const directory = await mkdtemp(join(tmpdir(), 'tollkeeper-archives-'));
 after(() => rm(directory, { recursive: true, force: true }));
-const pool = createPool({ schema: testSchema, url: app.databaseUrl, size: 4, as: 'worker' });
+const pool = createPool({ schema, url: app.databaseUrl, size: 4, as: 'worker' });
 after(() => pool.end());
 const archives: Archives = {
   settings: { deduplicationDays: 2, retentionDays: 4 },
@@ -65,7 +66,7 @@ const record = async (...usageEvents: object[]): Promise<Body[]> =>
   (await app.post('/usage-events/bulk', { usageEvents })).usageEvents;
 
 async function used(): Promise<bigint> {
-  const { used } = await app.owner
+  const { used } = await owner
     .selectFrom('ledgerAccounts')
     .select('used')
     .where('subscriptionId', '=', subscriptionId)
@@ -78,8 +79,8 @@ async function used(): Promise<bigint> {
 async function broken(): Promise<string[]> {
   const found: string[] = [];
   // The fixture has no default product.
-  for (const since of [null, await readMark(app.owner)])
-    for (const { name, violations } of await checkInvariants(app.owner, since))
+  for (const since of [null, await readMark(owner)])
+    for (const { name, violations } of await checkInvariants(owner, since))
       if (violations.count > 0 && name !== 'oneDefaultProduct')
         found.push(`${name} ${JSON.stringify(violations.rows[0])}`);
   return found;
@@ -87,7 +88,7 @@ async function broken(): Promise<string[]> {
 
 async function states(): Promise<string[]> {
   const { rows } = await sql<{ state: string }>`
-    select state from usage_partitions order by number`.execute(app.owner);
+    select state from usage_partitions order by number`.execute(owner);
   return rows.map(({ state }) => state);
 }
 
@@ -131,7 +132,7 @@ test('a transaction of an older partition counts once, one by one and in bulk', 
 test('the database refuses a transaction that an older partition of the time has, whoever writes it', async () => {
   const insert = sql`
     insert into usage_events select (jsonb_populate_record(e, jsonb_build_object('id', reverse(e.id), 'booking', (1::bigint << 40) + 77))).*
-      from usage_events e where e.transaction_id = 'one'`.execute(app.owner);
+      from usage_events e where e.transaction_id = 'one'`.execute(owner);
   await assert.rejects(insert, { code: '23505', constraint: 'usage_events_transaction_unique' });
 });
 
@@ -153,7 +154,7 @@ test('a transaction older than the time of comparison counts again', async () =>
 
 /** Runs an action in a process of its own, and kills it in the middle of a file. */
 async function killInTheMiddle(...parameters: readonly string[]): Promise<void> {
-  const child = spawn(process.execPath, [archiving, app.databaseUrl, directory, ...parameters], {
+  const child = spawn(process.execPath, [archiving, app.databaseUrl, schema, directory, ...parameters], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   const [said] = await once(child.stdout, 'data');
@@ -173,8 +174,8 @@ test('a process that is killed in the middle of archiving leaves every event whe
 });
 
 test('an archive holds the events that it names, and all sums and invariants are as before', async () => {
-  await createChecks(app.owner).run({ full: true, waits: true });
-  await advanceMark(app.owner, null, Date.now(), 0);
+  await createChecks(owner).run({ full: true, waits: true });
+  await advanceMark(owner, null, Date.now(), 0);
   const before = { used: await used(), summary: await summary() };
   const total = (await app.get('/usage-events')).total;
   await dayLater(2);
@@ -201,7 +202,7 @@ test('the list of archives tells how many events of the environment are in each,
   const { data, keptSince } = await app.get('/archives');
   assert.deepEqual(
     data.map(({ id, state, events }: Body) => ({ id, state, events })),
-    [{ id: '0', state: 'archived', events: 3 }],
+    [{ id: schema === app.cells[0]?.name ? '0' : `0-${schema}`, state: 'archived', events: 3 }],
   );
   assert.equal(data[0].usageDateFrom, now - msPerDay);
   assert.equal(data[0].usageDateTo, now);
@@ -237,7 +238,7 @@ test('a file that was written before a column was added is restored without it',
   const older = gzipSync(lines.map((line) => line.replace(/,[a-z_]*$/, '')).join('\n'));
   await writeFile(path, older);
   const name = (sha256: string | null, size: number) =>
-    sql`update usage_partitions set sha256 = ${sha256}, bytes = ${size} where number = 0`.execute(app.owner);
+    sql`update usage_partitions set sha256 = ${sha256}, bytes = ${size} where number = 0`.execute(owner);
   await name(createHash('sha256').update(older).digest('hex'), older.length);
   assert.equal(await restoreArchive(archives, 0), true);
   assert.deepEqual((await app.get(`/usage-events/${first.id}`)).usageEvent, first);
@@ -264,7 +265,7 @@ test('a process that is killed in the middle of restoring or erasing leaves the 
   await killInTheMiddle('restore', '0');
   assert.equal((await states())[0], 'archived');
   assert.deepEqual(await broken(), []);
-  const { rows } = await sql`select from pg_class where relname = 'usage_events_0'`.execute(app.owner);
+  const { rows } = await sql`select from pg_class where oid = to_regclass('usage_events_0')`.execute(owner);
   assert.equal(rows.length, 1);
   await killInTheMiddle('erase', String(app.testEnvironmentId), customerId);
   assert.equal((await states())[0], 'archived');
@@ -283,7 +284,7 @@ test('usage goes on while partitions are opened, and one that is read for long i
   })();
   const archived = async () => (await states()).filter((state) => state === 'archived').length;
   const archivedBefore = await archived();
-  const reader = await app.ownerPool.connect();
+  const reader = await ownerPool.connect();
   await reader.query('begin; select count(*) from usage_events');
   const kept = dayLater(2);
   await sleep(700);
@@ -297,10 +298,10 @@ test('usage goes on while partitions are opened, and one that is read for long i
   await Promise.all(sent);
   const leftOver = await sql`
     select from pg_class c join usage_partitions p on c.relname = 'events_' || p.number where p.state = 'archived'`;
-  assert.deepEqual((await leftOver.execute(app.owner)).rows, []);
+  assert.deepEqual((await leftOver.execute(owner)).rows, []);
   assert.equal(await used(), before + BigInt(3 * (sent.length + 1)));
   const stored = await sql<{ count: number }>`
-    select count(*) as count from usage_events where transaction_id = 'storm'`.execute(app.owner);
+    select count(*) as count from usage_events where transaction_id = 'storm'`.execute(owner);
   assert.equal(Number(stored.rows[0]?.count), 1);
   assert.deepEqual(await broken(), []);
 });
@@ -380,8 +381,8 @@ test('a bucket holds archives as a directory does, and needs the right secret', 
 });
 
 test('an archive of which some events are lost breaks its sums', async () => {
-  await sql`update usage_archive_sums set amount = amount + 1`.execute(app.owner);
+  await sql`update usage_archive_sums set amount = amount + 1`.execute(owner);
   const names = (await broken()).map((text) => text.split(' ')[0]);
   assert(names.includes('usageIsSumOfEvents') && names.includes('rollUpsAreSumsOfEvents'), names.join());
-  await sql`update usage_archive_sums set amount = amount - 1`.execute(app.owner);
+  await sql`update usage_archive_sums set amount = amount - 1`.execute(owner);
 });

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { createApp } from '../../src/app.ts';
 import { performCheckout } from '../../src/checkout/jobs.ts';
 import type { Work } from '../../src/database/work.ts';
 import { instant } from '../../src/kernel/calendar.ts';
+import { slotOf } from '../../src/kernel/id.ts';
 import type { Problem } from '../../src/kernel/problem.ts';
 import { customerSubject, takeAttempt } from '../../src/payments/actions-attempts.ts';
 import { type AttemptLimits, type AttemptReport, attemptLimits } from '../../src/payments/attempt.ts';
@@ -18,13 +18,9 @@ const app = await startTestApp({ services: { onLimitedAttempt } });
 const checkout = await openCheckout(app);
 const { plans } = checkout;
 
-/** Another process on the same database. Answers its address. */
-async function startProcess(): Promise<string> {
-  const server = await createApp({ database: app.database, services: app.services, migrated: async () => true });
-  after(() => server.close());
-  return server.listen({ host: '127.0.0.1', port: 0 });
-}
-const addresses = [app.url, await startProcess()];
+const other = await app.startOther();
+after(other.close);
+const addresses = [app.url, other.url];
 const processes = addresses.length;
 
 const details = { name: 'Eve', email: 'eve@example.com', country: 'US' };
@@ -199,7 +195,7 @@ test('the limits of an address and of an environment hold over all links', async
     const services = { ...app.services, attemptLimits: { ...attemptLimits, ...limits } };
     const place = { environmentId: app.testEnvironmentId, publicUrl: app.url, sessionId, network };
     const card = { name: 'Eve', email: 'eve@example.com', token: 'pm_card_chargeCustomerFail' };
-    await performCheckout({ ...app, services }, place, card).then(
+    await performCheckout({ ...app, services, database: app.databaseOf(slotOf(sessionId)) }, place, card).then(
       ({ status }) => outcomes.push(status),
       (error: Problem) => outcomes.push(error.problem),
     );

@@ -3,7 +3,6 @@ import { execFile } from 'node:child_process';
 import { describe, test } from 'node:test';
 import { promisify } from 'node:util';
 import { sql } from 'kysely';
-import { createApp } from '../../src/app.ts';
 import { createDatabase, createPool } from '../../src/database/database.ts';
 import { mostOfOneCaller } from '../../src/http/event-stream.ts';
 import { createApiKey, rotateApiKey } from '../../src/organizations/actions.ts';
@@ -331,13 +330,8 @@ describe('a stream of changes', () => {
   const bySession = (cookie: string) => ({ cookie, 'x-tollkeeper-environment': String(app.testEnvironmentId) });
 
   test('a stream tells a person and a key what another process changed, and nothing of another tenant', async () => {
-    const other = await createApp({
-      database: app.database,
-      people: app.owner,
-      services: app.services,
-      migrated: async () => true,
-    });
-    const url = await other.listen({ host: '127.0.0.1', port: 0 });
+    const other = await app.startOther();
+    const { url } = other;
     const stranger = await app.newOrganization();
     const { browser } = await personWith(app, 'viewer');
     const streams = await Promise.all([
@@ -411,6 +405,7 @@ describe('a stream of changes', () => {
       { environmentId: app.testEnvironmentId, livemode: false, name: 'Pinned', pricingModelId: pricingModel.id },
       Date.now(),
     );
+    await app.copyCatalogs();
     const stream = await follow(byKey(pinned.token));
     await plans.newCustomer();
     await app.post('/usage-meters', { usageMeter: { name: 'Calls', slug: 'calls', pricingModelId: pricingModel.id } });
@@ -434,13 +429,8 @@ describe('a stream of changes', () => {
         },
       });
     const { usageEvent } = await use(31);
-    const other = await createApp({
-      database: app.database,
-      people: app.owner,
-      services: app.services,
-      migrated: async () => true,
-    });
-    const url = await other.listen({ host: '127.0.0.1', port: 0 });
+    const other = await app.startOther();
+    const { url } = other;
     const { browser } = await personWith(app, 'viewer');
     const tail = { url, path: '/usage-events/tail', query: `usageMeterId=${usageEvent.usageMeterId}&seconds=60` };
     const [person, key] = await Promise.all([follow(bySession(browser.cookie), tail), follow(byKey(), tail)]);
@@ -476,6 +466,7 @@ describe('a stream of changes', () => {
       { environmentId: app.testEnvironmentId, livemode: false, name: 'Greedy' },
       Date.now(),
     );
+    await app.copyCatalogs();
     const streams = await Promise.all(Array.from({ length: mostOfOneCaller }, () => follow(byKey(token))));
     const refused = await app.request('GET', '/changes?seconds=60', undefined, { key: token });
     assert.deepEqual([refused.status, refused.body.reason], [429, 'too_many_streams']);

@@ -259,7 +259,7 @@ test('a bank that wants the customer to confirm a top-up is told of once, before
 
 /** As each minute: asks for the work that is due, which a worker may have found locked, and does it. */
 async function aMinuteLater(): Promise<void> {
-  await enqueueInDueEnvironments(app.owner, 'do_due_work', Date.now(), 0);
+  for (const { owner } of app.cells) await enqueueInDueEnvironments(owner, 'do_due_work', Date.now(), 0);
   await app.runJobs({ all: true });
 }
 

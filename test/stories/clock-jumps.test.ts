@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { sql } from 'kysely';
-import { doDueWork } from '../../src/billing/do-due-work.ts';
 import { environmentLines } from '../support/digest.ts';
 import { startTestApp, type TestOrganization } from '../support/harness.ts';
 import { assertSound } from '../support/sound.ts';
@@ -105,7 +104,7 @@ test('running every job again, or beside each other, changes nothing', async () 
     await environment.caller.moveTo(at);
     const before = await linesOf(environment);
     const again = () => [
-      doDueWork(app, environment.testEnvironmentId, { forMs: hour }),
+      app.doDueWork(environment.testEnvironmentId),
       app.tasks.move_clock?.(app, { environmentId: environment.testEnvironmentId }),
     ];
     await Promise.all([...again(), ...again()]);
@@ -158,8 +157,7 @@ test('work that is done late, by three workers at once, ends in the same state a
     .set({ clockNow: half })
     .where('id', '=', late.testEnvironmentId)
     .execute();
-  for (let round = 0; round < 3; round++)
-    await Promise.all([1, 2, 3].map(() => doDueWork(app, late.testEnvironmentId, { forMs: hour })));
+  for (let round = 0; round < 3; round++) await Promise.all([1, 2, 3].map(() => app.doDueWork(late.testEnvironmentId)));
   assertSame(await linesOf(late, whenItWasDone), await linesOf(onTime, whenItWasDone), 'late');
 });
 

@@ -4,7 +4,6 @@ import { once } from 'node:events';
 import { after, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'kysely';
-import { doDueWork } from '../../src/billing/do-due-work.ts';
 import { instant } from '../../src/kernel/calendar.ts';
 import { dayOf } from '../support/debtor.ts';
 import { type Body, startTestApp } from '../support/harness.ts';
@@ -334,7 +333,7 @@ test('workers and people who finalize at once make one invoice with one number a
     .execute();
   await atOnce<unknown>(6, (place) =>
     place % 2 === 0
-      ? doDueWork(app, seller.testEnvironmentId, { forMs: 20_000 })
+      ? app.doDueWork(seller.testEnvironmentId)
       : app.request('POST', `/invoices/${draft.id}/finalize`, {}, { key: seller.testKey }),
   );
   const invoices = await since('2026-05-01');
@@ -361,10 +360,11 @@ const writes = [
 async function killAt([event, table]: (typeof writes)[number], environmentId: number): Promise<void> {
   await app.owner.connection().execute(async (holder) => {
     await sql`select pg_advisory_lock(${stop})`.execute(holder);
-    await sql`create trigger stop before ${sql.raw(event)} on ${sql.raw(table)} for each row execute function stop_here()`.execute(
-      app.owner,
-    );
-    const worker = fork(workerFile, [app.databaseUrl, String(environmentId)]);
+    for (const { owner } of app.cells)
+      await sql`create trigger stop before ${sql.raw(event)} on ${sql.raw(table)} for each row execute function stop_here()`.execute(
+        owner,
+      );
+    const worker = fork(workerFile, [app.databaseUrl, String(environmentId), ...app.cells.map(({ name }) => name)]);
     const ended = once(worker, 'exit');
     const waiting = sql`select from pg_locks where locktype = 'advisory' and objid = ${stop} and not granted`;
     while ((await waiting.execute(app.owner)).rows.length === 0) {
@@ -379,7 +379,7 @@ async function killAt([event, table]: (typeof writes)[number], environmentId: nu
       0
     )
       await sleep(10);
-    await sql`drop trigger stop on ${sql.raw(table)}`.execute(app.owner);
+    for (const { owner } of app.cells) await sql`drop trigger stop on ${sql.raw(table)}`.execute(owner);
   });
 }
 
@@ -392,11 +392,12 @@ test('workers that are killed at each write of a finalization leave one whole in
     .set({ clockNow: instant('2026-05-02') })
     .where('id', '=', testEnvironmentId)
     .execute();
-  await sql`
-    create function stop_here() returns trigger language plpgsql security definer as $$
-    begin perform pg_advisory_lock_shared(${sql.lit(stop)}), pg_advisory_unlock_shared(${sql.lit(stop)}); return new; end $$`.execute(
-    app.owner,
-  );
+  for (const { owner } of app.cells)
+    await sql`
+      create function stop_here() returns trigger language plpgsql security definer as $$
+      begin perform pg_advisory_lock_shared(${sql.lit(stop)}), pg_advisory_unlock_shared(${sql.lit(stop)}); return new; end $$`.execute(
+      owner,
+    );
   for (const write of writes) await killAt(write, testEnvironmentId);
   const charges = async () => {
     const { rows } = await sql<{ amount: bigint }>`
@@ -406,7 +407,7 @@ test('workers that are killed at each write of a finalization leave one whole in
   };
   // The network has charged, and nobody has heard of it.
   assert.deepEqual(await charges(), [3000n, 6000n, 9000n]);
-  await doDueWork(app, testEnvironmentId, { forMs: 20_000 });
+  await app.doDueWork(testEnvironmentId);
   await app.runJobs({ all: true });
 
   const [invoice, ...others] = await since('2026-05-01');

@@ -1,8 +1,5 @@
 import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
-import { createApp } from '../../src/app.ts';
-import { createDatabase, createPool } from '../../src/database/database.ts';
-import { testSchema } from '../support/databases.ts';
 import { databaseDigest } from '../support/digest.ts';
 import { type Answer, type Body, send, startTestApp } from '../support/harness.ts';
 import { assertBooksAreRight, atOnce, insertSpender, type Spender, statusCounts } from '../support/spending.ts';
@@ -262,10 +259,9 @@ describe('many at once', () => {
 });
 
 describe('through two services on one database', () => {
-  const database = createDatabase(createPool({ schema: testSchema, url: app.databaseUrl, size: 10, as: 'service' }));
-  const addresses = createApp({ database, migrated: async () => true }).then(async (server) => {
-    after(() => server.close().then(() => database.destroy()));
-    return [app.url, await server.listen({ host: '127.0.0.1', port: 0 })];
+  const addresses = app.startOther().then(({ url, close }) => {
+    after(close);
+    return [app.url, url];
   });
   const ask = async (index: number, path: string, usageEvent: Body): Promise<Answer> =>
     send((await addresses)[index % 2] ?? '', 'POST', path, { usageEvent }, { key: app.testKey });

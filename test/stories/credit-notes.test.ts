@@ -41,6 +41,7 @@ async function credited(invoiceId: string, settle: string, lines: readonly Body[
 async function sound(): Promise<void> {
   const products = app.owner.updateTable('products').set({ isDefault: true });
   await products.where('environmentId', '=', app.testEnvironmentId).execute();
+  await app.copyCatalogs();
   await assertSound(app);
 }
 const amountsOf = ({ discountAmount, subtotal, taxAmount, total }: Body) => [

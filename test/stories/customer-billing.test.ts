@@ -67,6 +67,7 @@ test('a feature that has expired is left out, and so is the item that holds feat
 
 test('the number of statements does not grow with the subscriptions', async () => {
   const statements = async (externalId: string) => {
+    await app.get(`/customers/${externalId}`);
     const { answer: billing, count } = await app.inEnvironment((work) =>
       countStatements(work, (counted) => getBilling(counted, encryption, externalId, undefined)),
     );

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sql } from 'kysely';
-import { doDueWork } from '../../src/billing/do-due-work.ts';
 import { type Body, startTestApp } from '../support/harness.ts';
 import { assertSound } from '../support/sound.ts';
 import { structure } from '../support/world.ts';
@@ -10,7 +9,7 @@ const app = await startTestApp();
 const start = Date.UTC(2026, 0, 31);
 const hour = 3_600_000;
 const run = async () => {
-  const { done, finished } = await doDueWork(app, app.testEnvironmentId, { forMs: 60_000 });
+  const { done, finished } = await app.doDueWork();
   assert.equal(finished, true);
   return { canceled: done.cancel, expired: done.expire };
 };
@@ -78,16 +77,12 @@ test('runs beside each other end each subscription once', async () => {
 
 /** Makes every write that ends this subscription fail, until the answer is called. */
 async function breakEnding(id: string): Promise<() => Promise<unknown>> {
-  await sql`create or replace function fail_on_purpose() returns trigger language plpgsql as $$ begin raise exception 'on purpose'; end $$`.execute(
-    app.owner,
-  );
-  await sql
-    .raw(
-      `create trigger fail before update on subscriptions for each row
-         when (old.id = '${id}' and new.status = 'canceled') execute function fail_on_purpose()`,
-    )
-    .execute(app.owner);
-  return () => sql`drop function fail_on_purpose cascade`.execute(app.owner);
+  for (const { ownerPool } of app.cells)
+    await ownerPool.query(`
+      create function fail_on_purpose() returns trigger language plpgsql as $$ begin raise exception 'on purpose'; end $$;
+      create trigger fail before update on subscriptions for each row
+        when (old.id = '${id}' and new.status = 'canceled') execute function fail_on_purpose()`);
+  return () => Promise.all(app.cells.map(({ ownerPool }) => ownerPool.query('drop function fail_on_purpose cascade')));
 }
 
 const statusesOf = (ids: readonly string[]) =>
@@ -137,7 +132,7 @@ test('the job of each minute asks for one job in each environment where somethin
   await find();
   const { rows } = await sql<{ count: number }>`
     select count(*) as count from _private_jobs j
-      join _private_tasks t on t.id = j.task_id where t.identifier = 'do_due_work'`.execute(app.owner);
+      join _private_tasks t on t.id = j.task_id where t.identifier = 'do_due_work'`.execute(app.cell.owner);
   assert.deepEqual(rows, [{ count: 1 }]);
   await app.runJobs();
   assert.deepEqual(await statusesOf([id]), ['canceled']);

@@ -3,11 +3,10 @@ import { PassThrough } from 'node:stream';
 import { eraseFromArchives, keepPartitions, restoreArchive } from '../../src/archives/actions.ts';
 import { type ArchiveStorage, directoryStorage } from '../../src/archives/store-files.ts';
 import { createDatabase, createPool } from '../../src/database/database.ts';
-import { testSchema } from './databases.ts';
 
 // A process that moves events, and stops in the middle of a file until it is killed.
 
-const [url = '', directory = '', action = '', at = '0', customer = ''] = process.argv.slice(2);
+const [url = '', schema = '', directory = '', action = '', at = '0', customer = ''] = process.argv.slice(2);
 const stored = directoryStorage(directory);
 
 function stopInTheMiddle(): PassThrough {
@@ -20,7 +19,7 @@ const storage: ArchiveStorage = {
   write: (name, source) => stored.write(name, action === 'restore' ? source : source.pipe(stopInTheMiddle())),
   read: async (name) => (action === 'restore' ? (await stored.read(name)).pipe(stopInTheMiddle()) : stored.read(name)),
 };
-const pool = createPool({ schema: testSchema, url, size: 4, as: 'worker' });
+const pool = createPool({ schema, url, size: 4, as: 'worker' });
 const settings = { deduplicationDays: 2, retentionDays: 4 };
 const archives = { settings, worker: createDatabase(pool), pool, storage };
 if (action === 'archive') await keepPartitions(archives, Number(at));

@@ -3,7 +3,6 @@
 
 type Exceptions = Readonly<Record<string, string>>;
 
-const otherService = 'it starts a service of its own, which knows the home cell only';
 const ownParts = 'a bulk request is stored or refused as a whole in each cell by itself';
 const manyValues = 'a summary by a property with more than 1,000 values in a cell is refused';
 const ownSeries = 'a series of numbers of an environment is one of each cell';
@@ -12,12 +11,31 @@ const inOneCell = 'it acts on customers of several cells in one transaction';
 const ownSender = 'each cell switches an endpoint off by itself, and shows that of home';
 const ownOrder = 'each cell does its due work in an order of its own';
 const notYet = 'it needs a request that is refused with 501 over cells';
+const ownPortions = 'a worker takes a portion of each cell';
+const pastService = 'it changes webhooks past the service';
 const ownTransactions = 'a transactionId counts once in each cell';
 
 const exceptions: Readonly<Record<string, Exceptions>> = {
-  'test/stories/consume.test.ts': {
-    'of 64 on a balance for 40, 40 succeed': otherService,
-    'transactions that both are sent at once count once each': otherService,
+  'test/stories/checkout.test.ts': {
+    'a page says why an order cannot have a code; one that is over reads as one that never was': notYet,
+  },
+  'test/stories/events-addressed.test.ts': {
+    'every event has one delivery for each endpoint that wants it as it is told, and what is given up has none':
+      pastService,
+    'a dry run leaves neither event nor delivery': pastService,
+  },
+  'test/stories/entitlements-check.test.ts': { 'two pairs and two hundred take one statement': inOneCell },
+  'test/stories/entitlements-look.test.ts': { 'all of it is one statement': inOneCell },
+  'test/stories/credits-of-customers.test.ts': {
+    'a grant names one of a subscription and a customer, and a customer that exists': ownTransactions,
+  },
+  'test/stories/currencies.test.ts': { 'test/stories/currencies.test.ts on 4 cells': notYet },
+  'test/stories/customers.test.ts': { 'a customer gets another external id, which must be free': notYet },
+  'test/stories/discount-redemptions.test.ts': {
+    'a discount ends by invoices paid: once after one, for two payments after two, forever never': inOneCell,
+  },
+  'test/races/races-billing.test.ts': {
+    'what one holds the other steps over, and does the rest': ownPortions,
   },
   'test/stories/usage-credits.test.ts': {
     'sent twenty times at once grants once; by two subscriptions at once, to one of them': ownTransactions,
@@ -57,14 +75,7 @@ const exceptions: Readonly<Record<string, Exceptions>> = {
     'all customers are quoted at once: by state, by country, or not at all': inOneCell,
   },
   'test/stories/webhook-sending.test.ts': {
-    'an endpoint that is gone is switched off and says why; what waited for it ends': ownSender,
     'an endpoint that has failed for five days is switched off; one that succeeds in between is not': ownSender,
-  },
-  'test/stories/webhook-sharing.test.ts': {
-    'an endpoint that is switched on again is tried at once, also while the test clock stands still': ownSender,
-  },
-  'test/stories/webhooks-replay.test.ts': {
-    'a replay of what failed takes nothing else, in its order': ownSender,
   },
   'test/api/client.test.ts': {
     'pricingModels.delete reaches DELETE /pricing-models/{id}': notYet,

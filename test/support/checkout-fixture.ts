@@ -4,6 +4,7 @@ import type { CheckoutConfirmation, CheckoutDraft, CheckoutView } from '../../sr
 import { performCheckout } from '../../src/checkout/jobs.ts';
 import { runInEnvironment, type Work } from '../../src/database/work.ts';
 import { instant } from '../../src/kernel/calendar.ts';
+import { slotOf } from '../../src/kernel/id.ts';
 import { createProcessors } from '../../src/payments/actions.ts';
 import type { Body, TestApp } from './harness.ts';
 import { setUpPlans } from './plans.ts';
@@ -37,13 +38,13 @@ export async function openCheckout(app: TestApp) {
     async view(sessionId: string, draft?: CheckoutDraft): Promise<CheckoutView> {
       const look = (work: Work) => viewCheckout(work, createProcessors(work.db, app.services), sessionId, draft);
       const entry = { environmentId: app.testEnvironmentId };
-      const outcome = await runInEnvironment(app.database, entry, look, { readOnly: true });
+      const outcome = await runInEnvironment(app.databaseOf(slotOf(sessionId)), entry, look, { readOnly: true });
       assert(outcome);
       return outcome.answer;
     },
     confirm(sessionId: string, confirmation: CheckoutConfirmation): Promise<CheckoutView> {
       const place = { environmentId: app.testEnvironmentId, publicUrl: app.url, sessionId };
-      return performCheckout(app, place, confirmation);
+      return performCheckout({ ...app, database: app.databaseOf(slotOf(sessionId)) }, place, confirmation);
     },
     async billing(externalId: string): Promise<Body> {
       return app.get(`/customers/${externalId}/billing`);

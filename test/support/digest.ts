@@ -142,7 +142,7 @@ interface TextRow {
 async function readRows(owner: Database, environmentId: number, leaveOut: readonly string[]): Promise<TextRow[]> {
   const { rows: tables } = await sql<{ name: string }>`
     select c.relname as name from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attname = 'environment_id'
-     where c.relnamespace = current_schema()::regnamespace and not has_own_rights(c.relname) and c.relkind in ('r', 'p') order by 1`.execute(
+     where pg_table_is_visible(c.oid) and not has_own_rights(c.relname) and c.relkind in ('r', 'p', 'v') order by 1`.execute(
     owner,
   );
   const all: TextRow[] = [];

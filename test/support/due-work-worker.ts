@@ -1,22 +1,23 @@
 import '../../src/http/json-bigint.ts';
 import process from 'node:process';
+import type pg from 'pg';
 import { doDueWork } from '../../src/billing/do-due-work.ts';
 import { billingTasks as tasks } from '../../src/billing/jobs.ts';
 import { createDatabase, createPool } from '../../src/database/database.ts';
-import { testSchema } from './databases.ts';
 
-// A process that works until nothing is due, for a test that kills it: `node due-work-worker.ts <database> <environment>`.
+// A process that works until nothing is due, for a test that kills it: `node due-work-worker.ts <database> <environment> <cell>...`.
 
 // Small portions, so that there is something to fight over and a kill meets work in every state.
 const portion = 20;
 
-const [, , url = '', environmentId = ''] = process.argv;
-const pool = createPool({ schema: testSchema, url, size: 10, as: 'service' });
-const context = { database: createDatabase(pool), tasks };
+const [, , url = '', environmentId = '', ...cells] = process.argv;
+const pools = cells.map((schema) => createPool({ schema, url, size: 10, as: 'service' }));
 process.send?.('begun');
 for (let idle = 0; idle < 3; ) {
-  const { done } = await doDueWork(context, Number(environmentId), { forMs: 60_000, portion });
-  idle = done.renew === 0 ? idle + 1 : 0;
+  const work = (pool: pg.Pool) =>
+    doDueWork({ database: createDatabase(pool), tasks }, Number(environmentId), { forMs: 60_000, portion });
+  const done = await Promise.all(pools.map(work));
+  idle = done.every((each) => each.done.renew === 0) ? idle + 1 : 0;
 }
-await pool.end();
+await Promise.all(pools.map((pool) => pool.end()));
 process.disconnect?.();

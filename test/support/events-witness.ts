@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { sql } from 'kysely';
+import type { TestCell } from './databases.ts';
 import type { Body, TestApp } from './harness.ts';
 
 // What of a subscription no answer shows. Whatever else changes is to be told.
@@ -29,8 +30,25 @@ interface Witnessed {
 
 /** Watches what each transaction changes of records and tells of them, in the database itself, whoever does it. */
 export async function startWitness(app: TestApp) {
+  await Promise.all(app.cells.map(witnessCell));
+  return {
+    /** What was seen since the last time, commit by commit, must be told as it should be. Answers how many commits told. */
+    async assertTold(): Promise<number> {
+      const seenIn = ({ owner }: TestCell) =>
+        sql<Witnessed>`delete from witnessed returning transaction::text, "table", record_id, before, after`.execute(
+          owner,
+        );
+      const rows = (await Promise.all(app.cells.map(seenIn))).flatMap((seen) => seen.rows);
+      const commits = Map.groupBy(rows, ({ transaction, recordId }) => `${transaction} ${recordId}`);
+      for (const seen of commits.values()) assertOneCommit(seen);
+      return [...commits.values()].filter((seen) => seen.some(({ table }) => table === 'events')).length;
+    },
+  };
+}
+
+async function witnessCell({ owner }: TestCell): Promise<void> {
   await sql`create table witnessed (transaction xid8, "table" text, record_id text, before jsonb, after jsonb)`.execute(
-    app.owner,
+    owner,
   );
   await sql`
     create function witness() returns trigger language plpgsql security definer set search_path from current as $$
@@ -41,22 +59,12 @@ export async function startWitness(app: TestApp) {
           when 'refunds' then to_jsonb(new) ->> 'payment_id' else to_jsonb(new) ->> 'id' end,
         case when tg_op = 'UPDATE' then to_jsonb(old) end, to_jsonb(new));
       return null;
-    end $$`.execute(app.owner);
+    end $$`.execute(owner);
   const tables = ['events', 'customers', 'subscriptions', 'subscription_items', 'payments', 'refunds', 'invoices'];
   for (const table of [...tables, 'credit_notes', 'payment_methods'])
     await sql`create trigger witness after insert or update on ${sql.table(table)} for each row execute function witness()`.execute(
-      app.owner,
+      owner,
     );
-  return {
-    /** What was seen since the last time, commit by commit, must be told as it should be. Answers how many commits told. */
-    async assertTold(): Promise<number> {
-      const { rows } = await sql<Witnessed>`delete from witnessed
-        returning transaction::text, "table", record_id, before, after`.execute(app.owner);
-      const commits = Map.groupBy(rows, ({ transaction, recordId }) => `${transaction} ${recordId}`);
-      for (const seen of commits.values()) assertOneCommit(seen);
-      return [...commits.values()].filter((seen) => seen.some(({ table }) => table === 'events')).length;
-    },
-  };
 }
 
 /** What one commit changed of one record is what it told of it. */

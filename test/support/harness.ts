@@ -5,6 +5,7 @@ import type pg from 'pg';
 import type { ExternalServices } from '../../src/app.ts';
 import { createApp, tasks } from '../../src/app.ts';
 import { createOrganization } from '../../src/billing/create-organization.ts';
+import { type DueWorkDone, doDueWork } from '../../src/billing/do-due-work.ts';
 import { slotOfCustomer } from '../../src/customers/actions-slots.ts';
 import type { NamesOfRequest } from '../../src/database/cells.ts';
 import type { Database } from '../../src/database/database.ts';
@@ -60,7 +61,9 @@ export interface TestOrganization {
 export interface TestApp extends TestOrganization {
   readonly url: string;
   readonly databaseUrl: string;
-  /** Bound by row-level security, as the service is. That of the cell in which `inEnvironment` acts. */
+  /** The cell in which `inEnvironment` acts. */
+  readonly cell: TestCell;
+  /** Bound by row-level security, as the service is. That of this cell. */
   readonly database: Database;
   /** The owner's connection: sees every environment, and the customers of all cells. */
   readonly owner: Database;
@@ -77,8 +80,12 @@ export interface TestApp extends TestOrganization {
   post(path: string, body?: unknown, options?: RequestOptions): Promise<Body>;
   put(path: string, body?: unknown, options?: RequestOptions): Promise<Body>;
   newOrganization(): Promise<TestOrganization>;
+  /** Starts another service on the database, which remembers nothing of the first one. */
+  startOther(): Promise<{ readonly url: string; close(): Promise<void> }>;
   /** Freezes the clock of a test environment, without doing what is due by then. */
   setClock(at: number, environmentId?: number): Promise<void>;
+  /** Does what is due in an environment, in each cell, and answers how much it was. */
+  doDueWork(environmentId?: number): Promise<DueWorkDone>;
   /** Runs every queued job that is due (or, with `all`, every one), until none is left. */
   runJobs(options?: { all?: boolean }): Promise<number>;
   /** Sends what webhooks are due (or, with `all`, also what waits for another attempt), and answers the number of attempts. */
@@ -137,23 +144,23 @@ export async function startTestApp({
     assert(outcome);
     return outcome.answer;
   };
+  const environmentOf = new Map<string, number>();
   const newOrganization = async (): Promise<TestOrganization> => {
     const founded = await createOrganization(home.owner, { name: 'Acme' }, Date.now());
     await copyCatalogs();
-    return {
-      id: founded.organization.id,
-      testKey: founded.testKey.token,
-      liveKey: founded.liveKey.token,
-      testEnvironmentId: founded.organization.testEnvironmentId,
-      liveEnvironmentId: founded.organization.liveEnvironmentId,
-    };
+    const { id, testEnvironmentId, liveEnvironmentId } = founded.organization;
+    const [testKey, liveKey] = [founded.testKey.token, founded.liveKey.token];
+    environmentOf.set(testKey, testEnvironmentId).set(liveKey, liveEnvironmentId);
+    return { id, testKey, liveKey, testEnvironmentId, liveEnvironmentId };
   };
   const organization = await newOrganization();
   const request = async (method: string, path: string, body?: unknown, options: RequestOptions = {}) => {
     await copyWhatSqlChanged();
-    const slot = service.cells?.slotsOf(namesOf(path, body), organization.testEnvironmentId).at(-1) ?? homeSlot;
+    const { key = organization.testKey } = options;
+    const environmentId = environmentOf.get(key ?? '') ?? organization.testEnvironmentId;
+    const slot = service.cells?.slotsOf(namesOf(path, body), environmentId).at(-1) ?? homeSlot;
     if (!isWritten && slot !== homeSlot) acting = cellOf(slot);
-    return send(address, method, path, body, { key: organization.testKey, ...options });
+    return send(address, method, path, body, { ...options, key });
   };
   const expectOk = async (method: string, path: string, body?: unknown, options?: RequestOptions) => {
     const answer = await request(method, path, body, options);
@@ -174,6 +181,9 @@ export async function startTestApp({
     ...organization,
     url: address,
     databaseUrl: url,
+    get cell() {
+      return acting;
+    },
     get database() {
       return acting.database;
     },
@@ -187,9 +197,21 @@ export async function startTestApp({
     post: (path, body, options) => expectOk('POST', path, body, options),
     put: (path, body, options) => expectOk('PUT', path, body, options),
     newOrganization,
+    async startOther() {
+      const other = { database: home.database, people: home.owner, services, migrated: async () => true };
+      const started = await createApp(service.cells === undefined ? other : { ...other, cells: service.cells });
+      return { url: await started.listen({ host: '127.0.0.1', port: 0 }), close: () => started.close() };
+    },
     async setClock(at, environmentId = organization.testEnvironmentId) {
       for (const cell of cells)
         await cell.owner.updateTable('environments').set({ clockNow: at }).where('id', '=', environmentId).execute();
+    },
+    async doDueWork(environmentId = organization.testEnvironmentId) {
+      const work = ({ database }: TestCell) =>
+        doDueWork({ database, tasks, services }, environmentId, { forMs: patienceOfTests.lockMs });
+      const done = await Promise.allSettled(cells.map(work));
+      for (const each of done) if (each.status === 'rejected') throw each.reason;
+      return sumOfWork(done.flatMap((each) => (each.status === 'fulfilled' ? each.value : [])));
     },
     async runJobs({ all = false } = {}) {
       let done = 0;
@@ -313,6 +335,13 @@ async function takeCopyOfAll(owner: Database): Promise<boolean> {
     owner,
   );
   return rows.length > 0;
+}
+
+/** The sum of what was done in several cells. */
+export function sumOfWork(all: readonly DueWorkDone[]): DueWorkDone {
+  const sums: Record<string, number> = {};
+  for (const { done } of all) for (const [kind, count] of Object.entries(done)) sums[kind] = (sums[kind] ?? 0) + count;
+  return { done: sums as DueWorkDone['done'], finished: all.every(({ finished }) => finished) };
 }
 
 /** Does what the worker does, one job at a time, so that a test knows when it is done. */

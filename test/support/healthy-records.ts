@@ -209,6 +209,7 @@ export async function insertRedemption(
     .insertInto('discounts')
     .values({ ...discount, id: discountId, active: true })
     .execute();
+  await app.copyCatalogs();
   await app.owner
     .insertInto('discountRedemptions')
     .values({ ...discount, id: redemptionId, discountId, customerId, subscriptionId, paymentsMade: 1 })

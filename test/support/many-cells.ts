@@ -14,7 +14,7 @@ import {
 // Databases of tests with several cells, so that customers that tests make are spread over them by their external ids.
 
 /** How many cells a database has, where no test file says it: `npm test -- --cells 4`. */
-export const usualCells = Number(process.env.TOLLKEEPER_TEST_CELLS ?? 1);
+export const usualCells = Number(process.env.TEST_CELLS ?? 1);
 
 /** The names of the cells besides the home cell. */
 export function otherCells(count: number): readonly string[] {
@@ -96,6 +96,15 @@ async function joinTables(pool: pg.Pool, cells: readonly string[]): Promise<void
     await pool.query(`create trigger insert_in_cell ${isPartitioned ? 'instead of' : 'before'} insert on ${all}
       for each row execute function ${schemaOfAll}.insert_in_cell()`);
   }
+  // A test that moves the clock past the service moves that of each cell.
+  const others = cells.slice(1);
+  await pool.query(`create function ${schemaOfAll}.set_clocks() returns trigger language plpgsql as $$
+    begin
+      ${others.map((cell) => `update ${cell}.environments set clock_now = new.clock_now where id = new.id;`).join(' ')}
+      return null;
+    end $$;
+    create trigger set_clocks after update of clock_now on ${home}.environments for each row
+      when (current_setting('search_path') like '${schemaOfAll},%') execute function ${schemaOfAll}.set_clocks()`);
   // Triggers of statements are those of the table that is named.
   for (const cell of cells)
     await pool.query(`create trigger revisions_told_in_${cell} after update on ${schemaOfAll}.subscriptions referencing new table as changed

@@ -4,8 +4,8 @@ import { sql } from 'kysely';
 import pg from 'pg';
 import { type DueWorkDone, doDueWork } from '../../src/billing/do-due-work.ts';
 import { createDatabase, createPool } from '../../src/database/database.ts';
-import { testSchema } from './databases.ts';
-import type { Answer, TestApp } from './harness.ts';
+import type { TestCell } from './databases.ts';
+import { type Answer, sumOfWork, type TestApp } from './harness.ts';
 
 /** How often each storm is repeated; more where somebody has the time. */
 export const rounds = Number(process.env.RACE_ROUNDS ?? 2);
@@ -122,36 +122,37 @@ async function closeGate(app: TestApp, { table, on, when }: Place) {
   await holder.query('select pg_advisory_lock($1)', [gateLock]);
   await holder.query(`
     create or replace function wait_at_gate() returns trigger language plpgsql as
-      'begin perform pg_advisory_xact_lock_shared(${gateLock}); return coalesce(new, old); end';
-    create trigger a_gate before ${on} on ${table} for each row ${when === undefined ? '' : `when (${when})`}
-      execute function wait_at_gate()`);
+      'begin perform pg_advisory_xact_lock_shared(${gateLock}); return coalesce(new, old); end'`);
+  const places = app.cells.map(({ name }) => `${name}.${table}`);
+  for (const place of places)
+    await holder.query(`
+      create trigger a_gate before ${on} on ${place} for each row ${when === undefined ? '' : `when (${when})`}
+        execute function wait_at_gate()`);
   return {
     async open(): Promise<void> {
       await holder.query('select pg_advisory_unlock($1)', [gateLock]);
     },
     async remove(): Promise<void> {
       await holder.query('select pg_advisory_unlock_all()');
-      await holder.query(`drop trigger a_gate on ${table}; drop function wait_at_gate`);
+      await holder.query('drop function wait_at_gate cascade');
       await holder.end();
     },
   };
 }
 
-/** So many workers do what is due in an environment at once, five pieces at a time, each over connections of its own. */
-export async function workTogether(app: TestApp, environmentId: number, count = 4): Promise<DueWorkDone[]> {
-  const pools = Array.from({ length: count }, () =>
-    createPool({ schema: testSchema, url: app.databaseUrl, size: 3, as: 'service' }),
-  );
-  try {
-    return await Promise.all(
-      pools.map((pool) => {
-        const context = { database: createDatabase(pool), tasks: app.tasks, services: app.services };
-        return doDueWork(context, environmentId, { forMs: patienceMs, portion: 5 });
-      }),
-    );
-  } finally {
-    await Promise.all(pools.map((pool) => pool.end()));
-  }
+/** So many workers do what is due in an environment at once, five pieces of a cell at a time, each over connections of its own. */
+export function workTogether(app: TestApp, environmentId: number, count = 4): Promise<DueWorkDone[]> {
+  const workIn = async ({ name: schema }: TestCell) => {
+    const pool = createPool({ schema, url: app.databaseUrl, size: 3, as: 'service' });
+    const context = { database: createDatabase(pool), tasks: app.tasks, services: app.services };
+    try {
+      return await doDueWork(context, environmentId, { forMs: patienceMs, portion: 5 });
+    } finally {
+      await pool.end();
+    }
+  };
+  const work = async () => sumOfWork(await Promise.all(app.cells.map(workIn)));
+  return Promise.all(Array.from({ length: count }, work));
 }
 
 /** Asserts that the answers have no other statuses than these, and so no fault of ours. */
