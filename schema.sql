@@ -1556,6 +1556,7 @@ create table pricing_models (
   name text not null,
   is_default boolean not null,
   catalog_version bigint not null default 0,
+  removing_until bigint,
   created_at bigint not null,
   updated_at bigint not null,
   constraint pricing_models_pkey PRIMARY KEY (environment_id, id),
@@ -1617,6 +1618,7 @@ create table products (
   is_default boolean not null,
   active boolean not null,
   metadata jsonb,
+  removing_until bigint,
   created_at bigint not null,
   updated_at bigint not null,
   constraint products_usage_prices_of_meters TRIGGER DEFERRABLE INITIALLY DEFERRED,
@@ -3026,7 +3028,7 @@ CREATE OR REPLACE FUNCTION public.audit_decisions()
  LANGUAGE sql
  IMMUTABLE
 BEGIN ATOMIC
- VALUES ('api_keys'::text,'hash'::text,'secret'::text), ('environments'::text,'branding'::text,'secret'::text), ('webhooks'::text,'sealed_secret'::text,'secret'::text), ('webhooks'::text,'sealed_previous_secret'::text,'secret'::text), ('payment_methods'::text,'processor_token'::text,'secret'::text), ('payment_methods'::text,'fingerprint'::text,'secret'::text), ('payments'::text,'processor_token'::text,'secret'::text), ('payments'::text,'next_action'::text,'secret'::text), ('payment_method_attachments'::text,'request'::text,'secret'::text), ('payment_method_attachments'::text,'outcome'::text,'secret'::text), ('checkout_sessions'::text,'payment_token'::text,'secret'::text), ('webhooks'::text,'url'::text,'address'::text), ('payments'::text,'receipt_url'::text,'address'::text), ('checkout_sessions'::text,'success_url'::text,'address'::text), ('checkout_sessions'::text,'cancel_url'::text,'address'::text), ('api_keys'::text,'last_used_at'::text,'passing'::text), ('pricing_models'::text,'catalog_version'::text,'passing'::text), ('discounts'::text,'is_counted'::text,'passing'::text), ('invoices'::text,'is_open_threshold'::text,'passing'::text), ('invoices'::text,'notice_at'::text,'passing'::text), ('subscriptions'::text,'notice_at'::text,'passing'::text), ('payment_methods'::text,'notice_at'::text,'passing'::text), ('customers'::text,'erased_external_id_mac'::text,'secret'::text), ('webhooks'::text,'failing_since'::text,'passing'::text), ('subscriptions'::text,'work_retry_at'::text,'passing'::text), ('subscriptions'::text,'revision'::text,'passing'::text), ('subscriptions'::text,'discounted'::text,'passing'::text), ('subscriptions'::text,'has_spend_limits'::text,'passing'::text), ('spend_limits'::text,'booked_before'::text,'passing'::text), ('attempt_counts'::text,'failures'::text,'passing'::text), ('attempt_counts'::text,'counted_from'::text,'passing'::text), ('attempt_counts'::text,'next_at'::text,'passing'::text), ('attempt_counts'::text,'kept_until'::text,'passing'::text);
+ VALUES ('api_keys'::text,'hash'::text,'secret'::text), ('environments'::text,'branding'::text,'secret'::text), ('webhooks'::text,'sealed_secret'::text,'secret'::text), ('webhooks'::text,'sealed_previous_secret'::text,'secret'::text), ('payment_methods'::text,'processor_token'::text,'secret'::text), ('payment_methods'::text,'fingerprint'::text,'secret'::text), ('payments'::text,'processor_token'::text,'secret'::text), ('payments'::text,'next_action'::text,'secret'::text), ('payment_method_attachments'::text,'request'::text,'secret'::text), ('payment_method_attachments'::text,'outcome'::text,'secret'::text), ('checkout_sessions'::text,'payment_token'::text,'secret'::text), ('webhooks'::text,'url'::text,'address'::text), ('payments'::text,'receipt_url'::text,'address'::text), ('checkout_sessions'::text,'success_url'::text,'address'::text), ('checkout_sessions'::text,'cancel_url'::text,'address'::text), ('api_keys'::text,'last_used_at'::text,'passing'::text), ('pricing_models'::text,'catalog_version'::text,'passing'::text), ('discounts'::text,'is_counted'::text,'passing'::text), ('pricing_models'::text,'removing_until'::text,'passing'::text), ('products'::text,'removing_until'::text,'passing'::text), ('invoices'::text,'is_open_threshold'::text,'passing'::text), ('invoices'::text,'notice_at'::text,'passing'::text), ('subscriptions'::text,'notice_at'::text,'passing'::text), ('payment_methods'::text,'notice_at'::text,'passing'::text), ('customers'::text,'erased_external_id_mac'::text,'secret'::text), ('webhooks'::text,'failing_since'::text,'passing'::text), ('subscriptions'::text,'work_retry_at'::text,'passing'::text), ('subscriptions'::text,'revision'::text,'passing'::text), ('subscriptions'::text,'discounted'::text,'passing'::text), ('subscriptions'::text,'has_spend_limits'::text,'passing'::text), ('spend_limits'::text,'booked_before'::text,'passing'::text), ('attempt_counts'::text,'failures'::text,'passing'::text), ('attempt_counts'::text,'counted_from'::text,'passing'::text), ('attempt_counts'::text,'next_at'::text,'passing'::text), ('attempt_counts'::text,'kept_until'::text,'passing'::text);
 END;
 CREATE OR REPLACE FUNCTION public.audit_people()
  RETURNS trigger
@@ -6361,6 +6363,41 @@ begin
       select from jsonb_populate_recordset(null::%1$I, $2) r where r.environment_id = t.environment_id and r.id = t.id)', table_name)
     using of_organization, kept;
 end $function$;
+CREATE OR REPLACE FUNCTION public.remove_leaving(of_environments bigint[])
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+declare
+  leaving record;
+  part text;
+begin
+  for leaving in
+    select 'product_id' as link, environment_id, id from products
+     where environment_id = any(of_environments) and removing_until is not null
+    union all
+    select 'pricing_model_id', environment_id, id from pricing_models
+     where environment_id = any(of_environments) and removing_until is not null
+  loop
+    perform from prices where environment_id = leaving.environment_id and product_id = leaving.id for update;
+    continue when exists (
+      select from subscription_adjustments a cross join jsonb_array_elements(a.items) item
+        join prices p on p.environment_id = a.environment_id and p.id = item ->> 'priceId'
+       where a.environment_id = leaving.environment_id and p.product_id = leaving.id);
+    begin
+      for part in
+        select c.name from copied_tables() c join pg_attribute a on a.attrelid = c.name::regclass and a.attname = leaving.link
+         where c.name not in ('api_keys', 'webhooks') order by c.place desc
+      loop
+        execute format('delete from %I where environment_id = $1 and %I = $2', part, leaving.link) using leaving.environment_id, leaving.id;
+      end loop;
+      execute format('delete from %I where environment_id = $1 and id = $2',
+        case leaving.link when 'product_id' then 'products' else 'pricing_models' end) using leaving.environment_id, leaving.id;
+    exception when foreign_key_violation then
+      null;
+    end;
+  end loop;
+end $function$;
 CREATE OR REPLACE FUNCTION public.replace_usage_partition_file(n integer, p_file text, p_bytes bigint, p_sha256 text)
  RETURNS void
  LANGUAGE plpgsql
@@ -7246,6 +7283,7 @@ begin
   for copied in select name from copied_tables() where name not in ('organizations', 'environments') order by place desc loop
     perform remove_from_copy(copied.name, of_organization, catalog -> copied.name);
   end loop;
+  perform remove_leaving(of_organization);
   perform follow_catalog(of_organization, lifted, null);
 end $function$;
 

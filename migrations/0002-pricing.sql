@@ -5,6 +5,8 @@ create table pricing_models (
   is_default boolean not null,
   -- Changes with each change of its prices and usage meters: a cached price holds as long as the version is the same.
   catalog_version bigint not null default 0,
+  -- About to be deleted: other cells take it out of their copies. Real time, after which it stays after all.
+  removing_until bigint,
   created_at bigint not null,
   updated_at bigint not null,
   primary key (environment_id, id)
@@ -83,6 +85,8 @@ create table products (
   is_default boolean not null,
   active boolean not null,
   metadata jsonb,
+  -- As that of a pricing model.
+  removing_until bigint,
   created_at bigint not null,
   updated_at bigint not null,
   primary key (environment_id, id),

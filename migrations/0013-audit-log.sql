@@ -88,6 +88,8 @@ create function audit_decisions() returns table (table_name text, column_name te
       ('api_keys', 'last_used_at', 'passing'),
       ('pricing_models', 'catalog_version', 'passing'),
       ('discounts', 'is_counted', 'passing'),
+      ('pricing_models', 'removing_until', 'passing'),
+      ('products', 'removing_until', 'passing'),
       ('invoices', 'is_open_threshold', 'passing'),
       ('invoices', 'notice_at', 'passing'),
       ('subscriptions', 'notice_at', 'passing'),

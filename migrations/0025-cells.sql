@@ -295,6 +295,40 @@ begin
    where s.environment_id = living.environment_id and s.id = living.id;
 end $$;
 
+-- Takes out of a copy what is about to be deleted at home, unless customers of this cell use it. So nobody here begins to.
+create function remove_leaving(of_environments bigint[]) returns void
+  language plpgsql volatile set search_path from current as $$
+declare
+  leaving record;
+  part text;
+begin
+  for leaving in
+    select 'product_id' as link, environment_id, id from products
+     where environment_id = any(of_environments) and removing_until is not null
+    union all
+    select 'pricing_model_id', environment_id, id from pricing_models
+     where environment_id = any(of_environments) and removing_until is not null
+  loop
+    perform from prices where environment_id = leaving.environment_id and product_id = leaving.id for update;
+    continue when exists (
+      select from subscription_adjustments a cross join jsonb_array_elements(a.items) item
+        join prices p on p.environment_id = a.environment_id and p.id = item ->> 'priceId'
+       where a.environment_id = leaving.environment_id and p.product_id = leaving.id);
+    begin
+      for part in
+        select c.name from copied_tables() c join pg_attribute a on a.attrelid = c.name::regclass and a.attname = leaving.link
+         where c.name not in ('api_keys', 'webhooks') order by c.place desc
+      loop
+        execute format('delete from %I where environment_id = $1 and %I = $2', part, leaving.link) using leaving.environment_id, leaving.id;
+      end loop;
+      execute format('delete from %I where environment_id = $1 and id = $2',
+        case leaving.link when 'product_id' then 'products' else 'pricing_models' end) using leaving.environment_id, leaving.id;
+    exception when foreign_key_violation then
+      null;
+    end;
+  end loop;
+end $$;
+
 -- Makes the catalog of a cell equal to that of the home cell. One who writes has locked the copy first and then read the catalog, so
 -- that an older state never takes the place of a newer one.
 create function write_catalog(wanted text, catalog jsonb) returns void language plpgsql security definer set search_path from current as $$
@@ -350,6 +384,7 @@ begin
   for copied in select name from copied_tables() where name not in ('organizations', 'environments') order by place desc loop
     perform remove_from_copy(copied.name, of_organization, catalog -> copied.name);
   end loop;
+  perform remove_leaving(of_organization);
   perform follow_catalog(of_organization, lifted, null);
 end $$;
 
@@ -372,6 +407,7 @@ revoke all on function number_cell(integer) from public;
 revoke all on function read_catalog(text) from public;
 revoke all on function write_catalog(text, jsonb) from public;
 revoke all on function remove_from_copy(text, bigint[], jsonb) from public;
+revoke all on function remove_leaving(bigint[]) from public;
 revoke all on function schedule_intervals(bigint, text) from public;
 revoke all on function follow_catalog(bigint[], bigint[], text[]) from public;
 grant execute on function give_slots(text, integer) to tollkeeper_worker;

@@ -14,6 +14,7 @@ import {
   readSlots,
   type Slots,
 } from './organizations/store-cells.ts';
+import { endOldRemovals } from './pricing/store-structure.ts';
 
 // How often the slots are read, and how long they count. So every process knows them after `slotsKnownAfterMs`.
 const readEveryMs = 1_000;
@@ -69,6 +70,7 @@ async function forEach(names: readonly string[], act: (name: string) => Promise<
 }
 
 async function copyToAll({ home, others, open }: CellsTogether, environmentId: number | null): Promise<void> {
+  await endOldRemovals(home);
   const organizations = await listOrganizationsToCopy(home, environmentId);
   await forEach(others(), async (name) => {
     const there = await open(name);

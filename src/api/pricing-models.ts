@@ -12,6 +12,7 @@ import {
   getDefaultPricingModel,
   getPricingModel,
   listPricingModels,
+  listUsesOfModel,
   setUpPricingModel,
 } from '../pricing/actions-models.ts';
 import { ClonedPricingModel, DestinationEnvironment, toClonedPricingModel } from '../pricing/cloned-pricing-model.ts';
@@ -265,7 +266,6 @@ export const pricingModelRoutes = [
     method: 'DELETE',
     path: '/pricing-models/{id}',
     cell: 'home',
-    homeOnly: true,
     needs: 'pricing-models:catalog',
     summary: 'Delete a pricing model',
     description:
@@ -295,6 +295,7 @@ export const pricingModelRoutes = [
       'pricingModelInUse',
       'outsidePinnedPricingModel',
     ],
-    handle: (work, { params }) => deletePricingModel(work, params.id),
+    asks: (work, { params }) => listUsesOfModel(work, params.id),
+    handle: (work, { params }, _, elsewhere) => deletePricingModel(work, params.id, elsewhere),
   }),
 ];

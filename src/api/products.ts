@@ -10,7 +10,13 @@ import {
   pageRequest,
   textFilter,
 } from '../kernel/pagination.ts';
-import { createProduct, deleteProduct, getProduct, listProducts } from '../pricing/actions-products.ts';
+import {
+  createProduct,
+  deleteProduct,
+  getProduct,
+  listProducts,
+  listUsesOfProduct,
+} from '../pricing/actions-products.ts';
 import { FirstPriceInput, ProductPriceChange } from '../pricing/price-input.ts';
 import { ProductWithPrices } from '../pricing/pricing-model.ts';
 import { FeatureIds, Product, ProductChange, ProductId, ProductInput } from '../pricing/product.ts';
@@ -113,7 +119,6 @@ export const productRoutes = [
     method: 'DELETE',
     path: '/products/{id}',
     cell: 'home',
-    homeOnly: true,
     needs: 'products:catalog',
     summary: 'Delete a product',
     description:
@@ -129,6 +134,7 @@ export const productRoutes = [
         .meta({ description: 'How many records of each kind went with it.' }),
     }),
     refuses: ['productNotFound', 'defaultProductNotDeletable', 'productInUse'],
-    handle: (work, { params }) => deleteProduct(work, params.id),
+    asks: (work, { params }) => listUsesOfProduct(work, params.id),
+    handle: (work, { params }, _, elsewhere) => deleteProduct(work, params.id, elsewhere),
   }),
 ];

@@ -1112,6 +1112,7 @@ export interface PricingModels {
   id: string;
   isDefault: boolean;
   name: string;
+  removingUntil: number | null;
   updatedAt: number;
 }
 
@@ -1157,6 +1158,7 @@ export interface Products {
   name: string;
   pluralQuantityLabel: string | null;
   pricingModelId: string;
+  removingUntil: number | null;
   singularQuantityLabel: string | null;
   slug: string;
   updatedAt: number;

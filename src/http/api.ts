@@ -209,7 +209,7 @@ interface Received {
 
 /** Answers in the cell of the request, or with the lists of all. */
 async function answerInCells(home: Serving, cells: Cells, received: Received): Promise<Payload> {
-  const { route, requested, reply, entry } = received;
+  const { route, requested, entry } = received;
   const { asked } = requested;
   if (asked instanceof Problem) throw asked;
   const readEnvironment = () => home.environmentOf(entry);
@@ -218,10 +218,6 @@ async function answerInCells(home: Serving, cells: Cells, received: Received): P
   const { found, slots } = divided
     ? { found: parts.map(({ cell }) => cell), slots: parts.flatMap((part) => part.slots) }
     : await cellsOfRequest(cells, route, asked.input, readEnvironment);
-  if (route.homeOnly && cells.others()?.length !== 0) {
-    await actIn(home, received, { entry }, async (work) => admitted(requested, work, reply));
-    throw new Problem('notOverCells');
-  }
   // An answer is stored in parts, because its customers may be in several cells when the request is repeated.
   if (divided && (parts.length > 1 || (parts.length === 1 && asked.idempotency !== null)))
     return answerInParts(home, received, { asked, divided, parts });

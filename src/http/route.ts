@@ -78,8 +78,6 @@ interface RouteDefinition<
   /** The path below /api/v1, with parameters in braces. */
   readonly path: `/${string}`;
   readonly cell: CellOfRoute;
-  /** Not possible yet while other cells have customers. */
-  readonly homeOnly?: boolean;
   /** The usual order of a list whose rows in all cells are merged by id. */
   readonly merged?: 'asc' | 'desc';
   readonly divided?: Divided<z.output<Returns>>;
@@ -161,7 +159,6 @@ export interface Route {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   readonly path: `/${string}`;
   readonly cell: CellOfRoute;
-  readonly homeOnly?: boolean;
   readonly merged?: 'asc' | 'desc';
   readonly gathered?: Gathered;
   readonly divided?: Divided;

@@ -7,7 +7,15 @@ import type { IntervalUnit } from '../kernel/calendar.ts';
 import { isSameJson } from '../kernel/json.ts';
 import { type PageRequest, page } from '../kernel/pagination.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
-import { currencyOf, describeUses, refuseOtherId, resolvePricingModel } from './actions.ts';
+import {
+  currencyOf,
+  describeUses,
+  joinUses,
+  keepElsewhere,
+  refuseOtherId,
+  removeElsewhere,
+  resolvePricingModel,
+} from './actions.ts';
 import type { DestinationEnvironment } from './cloned-pricing-model.ts';
 import { freePlan, type PricingModel, type PricingModelDetails } from './pricing-model.ts';
 import { insertDiscounts, listDiscountsOfModel } from './store-discounts.ts';
@@ -21,6 +29,8 @@ import {
   deletePricingModel as deleteRowsOfModel,
   lockAgainstUse,
   readContents,
+  type Use,
+  usesOfCustomers,
 } from './store-structure.ts';
 import type { SetupInput, UpdatedStructure, UpdateInput } from './structure.ts';
 import { completeStructure, prepareUpdate } from './structure-check.ts';
@@ -346,6 +356,11 @@ async function planUpdate(
   return planStructure(contents, wanted, { pricingModelId: id, currency, now: work.now, newId });
 }
 
+/** The records of this cell's customers that use a pricing model. */
+export async function listUsesOfModel(work: Work, id: string): Promise<Use[]> {
+  return usesOfCustomers(await lockAgainstUse(work, id));
+}
+
 /**
  * Deletes a pricing model that nothing uses, with all that it contains. Returns it as it was, and how many records went
  * with it. Refuses the default one with `defaultPricingModelNotDeletable`, and one in use with `pricingModelInUse`.
@@ -353,13 +368,19 @@ async function planUpdate(
 export async function deletePricingModel(
   work: Work,
   id: string,
-): Promise<{ pricingModel: PricingModel; deleted: DeletedParts }> {
+  elsewhere: readonly (readonly Use[])[],
+): Promise<{ pricingModel: PricingModel; deleted: DeletedParts } | Problem> {
+  const removal = { table: 'pricing_models', id } as const;
   // A pinned key sees no other pricing model, and uses its own.
   if (work.pinnedTo !== null) throw new Problem('outsidePinnedPricingModel');
-  const uses = await lockAgainstUse(work, id);
+  const uses = joinUses([await lockAgainstUse(work, id), ...elsewhere]);
   const pricingModel = await store.findPricingModel(work, id);
   if (pricingModel === null) throw new Problem('pricingModelNotFound', { id });
   if (pricingModel.isDefault) throw new Problem('defaultPricingModelNotDeletable', { id });
-  if (uses.length > 0) throw new Problem('pricingModelInUse', { id, uses: describeUses(uses) });
+  if (uses.length > 0) {
+    await keepElsewhere(work, removal);
+    return new Problem('pricingModelInUse', { id, uses: describeUses(uses) });
+  }
+  await removeElsewhere(work, removal);
   return { pricingModel, deleted: await deleteRowsOfModel(work, id) };
 }

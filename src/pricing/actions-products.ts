@@ -6,8 +6,11 @@ import { invalid, Problem } from '../kernel/problem.ts';
 import {
   currencyOf,
   describeUses,
+  joinUses,
+  keepElsewhere,
   only,
   refuseOtherId,
+  removeElsewhere,
   required,
   requiredLocked,
   resolveLockedPricingModel,
@@ -45,7 +48,13 @@ import {
 import { findFeature, findFeatures } from './store-features.ts';
 import { insertPrices, listActivePricesBySlug, listPricesOfProducts, savePrices } from './store-prices.ts';
 import * as store from './store-products.ts';
-import { type DeletedParts, deleteProduct as deleteRowsOfProduct, lockProductAgainstUse } from './store-structure.ts';
+import {
+  type DeletedParts,
+  deleteProduct as deleteRowsOfProduct,
+  lockProductAgainstUse,
+  type Use,
+  usesOfCustomers,
+} from './store-structure.ts';
 import { findUsageMeter, listUsageMeters } from './store-usage-meters.ts';
 
 interface ProductRequest {
@@ -200,12 +209,23 @@ export async function updateProduct(
 export async function deleteProduct(
   work: Work,
   id: string,
-): Promise<{ product: Product; deleted: Pick<DeletedParts, 'prices' | 'productFeatures'> }> {
+  elsewhere: readonly (readonly Use[])[],
+): Promise<{ product: Product; deleted: Pick<DeletedParts, 'prices' | 'productFeatures'> } | Problem> {
+  const removal = { table: 'products', id } as const;
   const product = await requiredLocked(work, store.findProduct, id, 'productNotFound');
   if (product.default) throw new Problem('defaultProductNotDeletable', { id });
-  const uses = await lockProductAgainstUse(work, id);
-  if (uses.length > 0) throw new Problem('productInUse', { id, uses: describeUses(uses) });
+  const uses = joinUses([await lockProductAgainstUse(work, id), ...elsewhere]);
+  if (uses.length > 0) {
+    await keepElsewhere(work, removal);
+    return new Problem('productInUse', { id, uses: describeUses(uses) });
+  }
+  await removeElsewhere(work, removal);
   return { product, deleted: await deleteRowsOfProduct(work, id) };
+}
+
+/** The records of this cell's customers that use a product. */
+export async function listUsesOfProduct(work: Work, id: string): Promise<Use[]> {
+  return usesOfCustomers(await lockProductAgainstUse(work, id));
 }
 
 interface ProductFeatureRequest {

@@ -1,9 +1,20 @@
 import assert from 'node:assert/strict';
-import type { Work } from '../database/work.ts';
+import type { CellsTogether } from '../database/cells.ts';
+import { AskCells, type Work } from '../database/work.ts';
 import { CurrencyCode } from '../kernel/currency.ts';
 import { Problem, type ProblemName } from '../kernel/problem.ts';
+import { isOneOfCells } from '../organizations/store-cells.ts';
 import { findDefaultPricingModel, findPricingModel, lockPricingModel } from './store-pricing-models.ts';
-import { maxCounted, type Use } from './store-structure.ts';
+import {
+  beginRemoval,
+  endRemoval,
+  hasCopy,
+  isBeingRemoved,
+  maxCounted,
+  maxNamed,
+  type Removal,
+  type Use,
+} from './store-structure.ts';
 
 /**
  * The pricing model of a request: the given one, else the key's pinned one, else the default. Refuses one that the key
@@ -71,6 +82,22 @@ export function only<Row>(rows: readonly Row[]): Row {
   return row;
 }
 
+/** The records of all cells that refer to something, each kind once. */
+export function joinUses(parts: readonly (readonly Use[])[]): Use[] {
+  const kinds = Map.groupBy(parts.flat(), ({ record }) => record);
+  return Array.from(kinds, ([record, uses]) => ({
+    record,
+    total: Math.min(
+      maxCounted,
+      uses.reduce((sum, { total }) => sum + total, 0),
+    ),
+    firstIds: uses
+      .flatMap(({ firstIds }) => firstIds)
+      .sort()
+      .slice(0, maxNamed),
+  }));
+}
+
 /** Names records that use something: `customers: 12 (cus_1, cus_2, cus_3 ...); purchases: 1 (purchase_1)`. */
 export function describeUses(uses: readonly Use[]): string {
   return uses
@@ -79,4 +106,42 @@ export function describeUses(uses: readonly Use[]): string {
       return `${record}: ${count} (${firstIds.join(', ')}${total > firstIds.length ? ' ...' : ''})`;
     })
     .join('; ');
+}
+
+type Named = Pick<Removal, 'table' | 'id'>;
+
+/**
+ * Has the other cells take a record out of their copies of the catalog, before home deletes it. Refuses with `cellNotReady` where it
+ * was put back meanwhile.
+ */
+export async function removeElsewhere(work: Work, { table, id }: Named): Promise<void> {
+  if (work.dryRun || !(await isOneOfCells(work))) return;
+  const removal = { environmentId: work.environmentId, table, id };
+  const until = work.told.get(id);
+  if (until === undefined) throw new AskCells(id, (cells) => removeCopies(cells, removal));
+  if (!(await isBeingRemoved(work, removal, until))) throw new Problem('cellNotReady');
+}
+
+/** Has the other cells put a record back that home does not delete, in the commit of the refusal. */
+export async function keepElsewhere(work: Work, { table, id }: Named): Promise<void> {
+  const until = work.told.get(id);
+  if (until !== undefined) await endRemoval(work.db, { environmentId: work.environmentId, table, id }, until);
+}
+
+/** Has the cells take out a record, which they do not where customers use it. Returns the instant until which nobody begins to. */
+async function removeCopies(cells: CellsTogether, removal: Removal): Promise<number> {
+  const { home, settled, copyCatalogs } = cells;
+  // A customer that moves meanwhile might be seen in neither cell.
+  const version = await settled();
+  const until = await beginRemoval(home, removal);
+  try {
+    await copyCatalogs(removal.environmentId);
+    const stay = await Promise.all(cells.others().map(async (cell) => hasCopy(await cells.open(cell), removal)));
+    if (stay.includes(true) || (await settled()) !== version) throw new Problem('cellNotReady');
+  } catch (error) {
+    await endRemoval(home, removal, until);
+    await copyCatalogs(removal.environmentId);
+    throw error;
+  }
+  return until;
 }

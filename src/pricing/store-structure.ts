@@ -1,4 +1,6 @@
+import { randomInt } from 'node:crypto';
 import { sql } from 'kysely';
+import type { Database } from '../database/database.ts';
 import type { Work } from '../database/work.ts';
 import { insertCreditPools, listCreditPools, saveCreditPools } from './store-credit-pools.ts';
 import { insertFeatures, listFeatures, saveFeatures } from './store-features.ts';
@@ -78,7 +80,7 @@ export interface Use {
 
 // More would say no more, and take longer.
 export const maxCounted = 1000;
-const maxNamed = 3;
+export const maxNamed = 3;
 
 /** The records outside of the pricing model that refer to these. Lock these first, so that no other one comes. */
 async function listUses(work: Work, table: string, ids: readonly string[]): Promise<Use[]> {
@@ -87,6 +89,11 @@ async function listUses(work: Work, table: string, ids: readonly string[]): Prom
     select record, total::integer as total, first_ids as "firstIds"
       from uses_of(${table}, ${ids}, ${maxCounted}::integer, ${maxNamed}::integer)`.execute(work.db);
   return rows;
+}
+
+/** The records of customers among these. Home has the others too. */
+export function usesOfCustomers(uses: readonly Use[]): Use[] {
+  return uses.filter(({ record }) => !['api keys', 'discounts', 'webhooks'].includes(record));
 }
 
 /** Locks a pricing model, so that nothing can begin to use it, and returns the records that do. */
@@ -150,4 +157,70 @@ async function deleteRows(work: Work, table: string, column: string, value: stri
     work.db,
   );
   return Number(numAffectedRows ?? 0n);
+}
+
+// Other cells take a product or a pricing model out of their copies before home deletes it (migrations/0025-cells.sql). A mark at
+// home says so until then, and a copy after that puts it back.
+
+/** A product or a pricing model that is about to be deleted. */
+export interface Removal {
+  readonly environmentId: number;
+  readonly table: 'products' | 'pricing_models';
+  readonly id: string;
+}
+
+// Longer than a request takes.
+const removalMs = 60_000;
+// So that two requests do not have the same instant.
+const apartMs = 10_000;
+
+function isRecord({ environmentId, id }: Omit<Removal, 'table'>) {
+  return sql`environment_id = ${environmentId} and id = ${id}`;
+}
+
+/** Marks a record of home. Returns until when. A later call counts in place of an earlier one. */
+export async function beginRemoval(home: Database, { table, ...record }: Removal): Promise<number> {
+  const until = Date.now() + removalMs + randomInt(apartMs);
+  await home.transaction().execute(async (db) => {
+    await sql`update ${sql.table(table)} set removing_until = ${until} where ${isRecord(record)}`.execute(db);
+    // After an interruption the next copy ends it.
+    await sql`
+      select enqueue_job('copy_catalog', json_build_object('environmentId', ${record.environmentId}::bigint),
+        ${`end_removal ${record.id}`}, to_timestamp(${until + 1} / 1000.0), 25)`.execute(db);
+  });
+  return until;
+}
+
+/** Takes a mark away, so that the next copy puts the record back. */
+export async function endRemoval(db: Database, { table, ...record }: Removal, until: number): Promise<void> {
+  await sql`
+    update ${sql.table(table)} set removing_until = null
+     where ${isRecord(record)} and removing_until = ${until}`.execute(db);
+}
+
+/** Takes away the marks whose requests did not live to do so. */
+export async function endOldRemovals(home: Database): Promise<void> {
+  const now = Date.now();
+  // An update is copied, also one of no row, and each copy asks.
+  const { rows } = await sql`
+    select from products where removing_until < ${now}
+     union all select from pricing_models where removing_until < ${now} limit 1`.execute(home);
+  if (rows.length === 0) return;
+  await sql`update products set removing_until = null where removing_until < ${now}`.execute(home);
+  await sql`update pricing_models set removing_until = null where removing_until < ${now}`.execute(home);
+}
+
+/** Whether the mark of a locked record is still this one. */
+export async function isBeingRemoved(work: Work, { table, ...record }: Removal, until: number): Promise<boolean> {
+  const { rows } = await sql`
+    select from ${sql.table(table)} where ${isRecord(record)} and removing_until = ${until} for update`.execute(
+    work.db,
+  );
+  return rows.length > 0;
+}
+
+/** Whether a cell has a copy of the record. */
+export async function hasCopy(there: Database, { table, ...record }: Removal): Promise<boolean> {
+  const { rows } = await sql`select from ${sql.table(table)} where ${isRecord(record)}`.execute(there);
+  return rows.length > 0;
 }

@@ -1,5 +1,4 @@
 import { type ExampleRequest, requestsOf } from '../../examples/requests.ts';
-import { routes } from '../../src/api/routes.ts';
 import { usualCells } from './many-cells.ts';
 import { addItem, insertOwing, type World, type WorldApp, writeDraft } from './world.ts';
 
@@ -65,9 +64,6 @@ export const spoils: ReadonlyMap<string, Part> = new Map([
   ['POST /subscription-item-features', 'subscription item'],
   ['POST /resource-claims/{subscriptionId}/release', 'seat'],
 ]);
-
-/** The routes that are answered with customers in so many cells. */
-export const answeredRoutes = routes.filter(({ homeOnly = false }) => usualCells === 1 || !homeOnly);
 
 /** The events of a bulk request that is stored or refused as a whole, also over cells. */
 export const bulkParts = usualCells === 1 ? ['a', 'b', 'c'] : ['a'];

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { before, describe, test } from 'node:test';
 import { routes } from '../../src/api/routes.ts';
 import type { Route } from '../../src/http/route.ts';
-import { answeredRoutes, type Call } from '../support/api-calls.ts';
+import type { Call } from '../support/api-calls.ts';
 import { databaseDigest } from '../support/digest.ts';
 import type { Body } from '../support/harness.ts';
 import {
@@ -184,7 +184,7 @@ test('every field that may name a record stands in a call, or names none for a r
   assert.deepEqual(missing, []);
 });
 
-const slices = Map.groupBy(answeredRoutes, (route) => route.path.split('/')[1] ?? '');
+const slices = Map.groupBy(routes, (route) => route.path.split('/')[1] ?? '');
 
 describe('a record of another tenant is to an intruder as if it were not there', () => {
   for (const [slice, members] of slices) {
@@ -267,7 +267,7 @@ describe('with a key that has ended', () => {
     const { app, victim } = tenants;
     const keys = await endedKeys(app, victim.environmentId);
     const digest = await databaseDigest(app);
-    const calls = answeredRoutes.flatMap((route) =>
+    const calls = routes.flatMap((route) =>
       callsOf(operationOf(route)).map((make) => ({ route, call: make(victim.world, `e${++count}`) })),
     );
     const attempts = keys.flatMap((ended) => calls.map((each) => ({ ...each, ended })));

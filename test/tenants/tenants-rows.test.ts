@@ -448,6 +448,19 @@ describe('row-level security', () => {
       assert.equal(fields.length, 1);
       assert.equal(fields[0]?.dataTypeID, 20);
     },
+    async redemptions_left() {
+      await owner.query('update discounts set maximum_redemptions = 1000');
+      const { environmentId } = tenants.victim;
+      const call = `select redemptions_left(environment_id, id, '00') as answer from discounts where environment_id = ${environmentId}`;
+      const { rows } = await owner.query(call);
+      assert(Number(rows[0].answer) > 0);
+      const { rows: named } = await owner.query(`select id from discounts where environment_id = ${environmentId}`);
+      await inSetting(service, { environment: String(stranger.environmentId) }, async () => {
+        const text = 'select redemptions_left($1, $2, $3) as answer';
+        const { rows: seen } = await service.query(text, [environmentId, named[0].id, '00']);
+        assert.equal(seen[0].answer, null);
+      });
+    },
     async seller_name() {
       await inSetting(service, {}, async () => {
         assert.equal((await service.query('select seller_name() as name')).rows[0].name, null);
