@@ -3,6 +3,7 @@
 
 type Exceptions = Readonly<Record<string, string>>;
 
+const otherService = 'it starts a worker of its own, which knows the home cell only';
 const ownParts = 'a bulk request is stored or refused as a whole in each cell by itself';
 const manyValues = 'a summary by a property with more than 1,000 values in a cell is refused';
 const ownSeries = 'a series of numbers of an environment is one of each cell';
