@@ -84,7 +84,10 @@ export function only<Row>(rows: readonly Row[]): Row {
 
 /** The records of all cells that refer to something, each kind once. */
 export function joinUses(parts: readonly (readonly Use[])[]): Use[] {
-  const kinds = Map.groupBy(parts.flat(), ({ record }) => record);
+  const [first, ...others] = parts;
+  if (others.length === 0) return [...(first ?? [])];
+  const ordered = parts.flat().toSorted((a, b) => (a.record < b.record ? -1 : 1));
+  const kinds = Map.groupBy(ordered, ({ record }) => record);
   return Array.from(kinds, ([record, uses]) => ({
     record,
     total: Math.min(

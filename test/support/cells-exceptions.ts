@@ -17,9 +17,6 @@ const pastService = 'it changes webhooks past the service';
 const ownTransactions = 'a transactionId counts once in each cell';
 
 const exceptions: Readonly<Record<string, Exceptions>> = {
-  'test/stories/checkout.test.ts': {
-    'a page says why an order cannot have a code; one that is over reads as one that never was': notYet,
-  },
   'test/stories/events-addressed.test.ts': {
     'every event has one delivery for each endpoint that wants it as it is told, and what is given up has none':
       pastService,
@@ -46,13 +43,6 @@ const exceptions: Readonly<Record<string, Exceptions>> = {
     'a change in the middle of a year begins a series, and a change back continues the former one': ownSeries,
     'a number of another document is never given again: a series that credit notes used goes on': ownSeries,
     'forty who subscribe at once, some with a declined card, get numbers without a gap': ownSeries,
-  },
-  'test/stories/pricing-deletion.test.ts': {
-    'a pricing model that nothing uses is deleted with its contents, and a dry run says how many': notYet,
-    'the default pricing model and a default product are not deleted': notYet,
-    'a pricing model in use is refused, and its users are counted and named': notYet,
-    'a product is deleted with its prices and links until somebody has it, or will have it': notYet,
-    'race: of a deletion and a new user of the same record, the first one wins': notYet,
   },
   'test/stories/renewals-due.test.ts': {
     'the longest due comes first, and one period at a time': ownOrder,

@@ -38,7 +38,8 @@ export async function openCheckout(app: TestApp) {
     async view(sessionId: string, draft?: CheckoutDraft): Promise<CheckoutView> {
       const look = (work: Work) => viewCheckout(work, createProcessors(work.db, app.services), sessionId, draft);
       const entry = { environmentId: app.testEnvironmentId };
-      const outcome = await runInEnvironment(app.databaseOf(slotOf(sessionId)), entry, look, { readOnly: true });
+      const { cells } = app.services;
+      const outcome = await runInEnvironment(app.databaseOf(slotOf(sessionId)), entry, look, { readOnly: true, cells });
       assert(outcome);
       return outcome.answer;
     },
