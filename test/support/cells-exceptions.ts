@@ -68,10 +68,6 @@ const exceptions: Readonly<Record<string, Exceptions>> = {
   'test/stories/webhook-sending.test.ts': {
     'an endpoint that has failed for five days is switched off; one that succeeds in between is not': ownSender,
   },
-  'test/api/client.test.ts': {
-    'pricingModels.delete reaches DELETE /pricing-models/{id}': notYet,
-    'products.delete reaches DELETE /products/{id}': notYet,
-  },
   'test/api/operations.test.ts': {
     'a worker does what a commit asked for': otherService,
     'a sender delivers what a request caused': otherService,
