@@ -3,8 +3,6 @@ import { advisoryLocks } from '../src/database/advisory-locks.ts';
 import { formatId, idPrefixes } from '../src/kernel/id.ts';
 import { connected, readNumber } from './database.ts';
 
-// The batch size of a statement, whose trigger scans all of its rows at the end.
-const portion = 1_000_000;
 const month = 30 * 24 * 3_600_000;
 
 /** How many events there are, and in how many partitions: the last is the open one, and is compared with two older ones at most. */
@@ -33,9 +31,9 @@ export async function storeEvents(url: string, { size, partitions }: Stored): Pr
       if (number > 0) await openPartition(client, number);
       const unique = number === 0 ? 'usage_events_transaction_unique' : `events_${number}_transaction_unique`;
       await client.query(`alter table usage_events_${number} drop constraint ${unique}`);
-      const end = Math.floor((size * (number + 1)) / partitions);
-      for (let first = Math.floor((size * number) / partitions); first < end; first += portion)
-        await client.query(portionOf({ first, last: Math.min(first + portion, end) - 1, size, series, number }));
+      const first = Math.floor((size * number) / partitions);
+      const last = Math.floor((size * (number + 1)) / partitions) - 1;
+      await client.query(eventsOf({ first, last, size, series, number }));
       await client.query(transactionsIndexed(number, unique));
     }
     await client.query('alter system reset max_wal_size');
@@ -85,7 +83,7 @@ export async function fillOlderPartitions(url: string, count: number): Promise<v
   });
 }
 
-interface Portion {
+interface Filling {
   readonly first: number;
   readonly last: number;
   readonly size: number;
@@ -94,16 +92,16 @@ interface Portion {
   readonly number: number;
 }
 
-function portionOf({ first, last, size, series, number }: Portion): string {
+function eventsOf({ first, last, size, series, number }: Filling): string {
   const now = Date.now();
   // After the existing ids and before future ones, as if stored just now.
   const idStart = formatId('usageEvent', now, 0, 0).slice(idPrefixes.usageEvent.length + 1, -13);
+  // Into the partition itself: these events are right, so nothing has to look for their series and transactions.
   return `
-    insert into usage_events (environment_id, series_id, booking, amount, usage_date, created_at, transaction_key, id, transaction_id)
+    insert into usage_events_${number} (environment_id, series_id, booking, amount, usage_date, created_at, transaction_key, id, transaction_id)
     select s.environment_id, s.id, ${number}::bigint << 40, 1 + n % 7, at.ms, at.ms, md5('key ' || n)::uuid, '${idStart}' || lpad(n::text, 13, '0'),
            md5(n::text)::uuid::text
       from generate_series(${first}::bigint, ${last}) n
       join series s on s.position = n % ${series},
-           lateral (select ${now - month} + (n::numeric * ${month} / ${size})::bigint as ms) at
-     order by n`;
+           lateral (select ${now - month} + (n::numeric * ${month} / ${size})::bigint as ms) at`;
 }
