@@ -85,7 +85,7 @@ create table products (
   is_default boolean not null,
   active boolean not null,
   metadata jsonb,
-  -- As that of a pricing model.
+  -- About to be deleted, as for pricing models.
   removing_until bigint,
   created_at bigint not null,
   updated_at bigint not null,

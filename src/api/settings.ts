@@ -46,7 +46,7 @@ export const settingsRoutes = [
       if (body.settings.mail?.enabled) requireMail(services);
       const { branding, ...change } = body.settings;
       const encoded = branding && { branding: await encodeImages(branding) };
-      return { settings: await updateSettings(work, { ...change, ...encoded }, services) };
+      return { settings: await updateSettings(work, { ...change, ...encoded }) };
     },
   }),
   route({

@@ -1,6 +1,5 @@
 import type pg from 'pg';
 import { slotOf } from '../kernel/id.ts';
-import { Problem } from '../kernel/problem.ts';
 import type { Database } from './database.ts';
 
 /** The parts of a request that name records. */
@@ -32,7 +31,7 @@ export interface Cells {
   readonly together: CellsTogether;
 }
 
-/** Cells whose connections pass in every environment. */
+/** Cells by connections that see every environment. */
 export interface CellsTogether extends Pick<Cells, 'cellOf' | 'settled' | 'copyCatalogs'> {
   readonly home: Database;
   /** The names of the others that have slots, as they were read last. */
@@ -76,9 +75,4 @@ export async function cellOfRecord({ cells }: WithCells = {}, id: string): Promi
 export async function databaseOfRecord(home: Database, services: WithCells | undefined, id: string): Promise<Database> {
   const cell = await cellOfRecord(services, id);
   return cell === null || services?.cells === undefined ? home : services.cells.open(cell);
-}
-
-/** Refuses a change that looks at the customers of all cells. */
-export function refuseOverCells({ cells }: WithCells = {}): void {
-  if (cells !== undefined && cells.others()?.length !== 0) throw new Problem('notOverCells');
 }

@@ -1,8 +1,8 @@
 import { refuseSharedSeries } from '../customers/number-series.ts';
-import { refuseOverCells, type WithCells } from '../database/cells.ts';
 import type { Work } from '../database/work.ts';
 import { Problem } from '../kernel/problem.ts';
 import { decideSettings, type Settings, type SettingsChange } from '../organizations/setting.ts';
+import { isOneOfCells } from '../organizations/store-cells.ts';
 import { lockCurrency, lockSettings, saveSettings } from '../organizations/store-settings.ts';
 import { liftExclusivity } from '../subscriptions/store.ts';
 import { hasAmounts } from './store.ts';
@@ -12,21 +12,22 @@ import { hasAmounts } from './store.ts';
  * currency once non-zero amounts exist. Allowing several subscriptions makes the running ones non-exclusive;
  * disallowing them keeps the existing ones.
  */
-export async function updateSettings(work: Work, change: SettingsChange, services?: WithCells): Promise<Settings> {
+export async function updateSettings(work: Work, change: SettingsChange): Promise<Settings> {
   if (work.pinnedTo !== null) throw new Problem('outsidePinnedPricingModel');
   const current = await lockSettings(work);
   const settings = decideSettings(current, change);
   refuseSharedSeries(settings.numbering);
-  if (settings.currency !== current.currency) {
-    refuseOverCells(services);
-    await refuseAmounts(work, current.currency);
-  }
+  if (settings.currency !== current.currency) await refuseAmounts(work, current.currency);
   await saveSettings(work, settings);
   if (settings.allowMultipleSubscriptions && !current.allowMultipleSubscriptions) await liftExclusivity(work);
   return settings;
 }
 
 async function refuseAmounts(work: Work, currency: string): Promise<void> {
+  if (await isOneOfCells(work)) {
+    const message = `must stay ${currency} while customers are in several cells`;
+    throw new Problem('notOverCells', {}, [{ path: ['settings', 'currency'], message, code: 'custom' }]);
+  }
   await lockCurrency(work);
   if (await hasAmounts(work)) throw new Problem('currencyInUse', { currency });
 }

@@ -175,7 +175,7 @@ test('changes of the catalog and the settings reach the subscriptions of each ce
   const [ofOne, ofMany] = seen;
   for (const [look, answer] of Object.entries(ofMany)) assert.deepEqual(answer, ofOne[look], look);
   const refused = await many.request('PUT', '/settings', { settings: { currency: 'EUR' } });
-  assert.deepEqual([refused.status, refused.body.reason], [501, 'not_over_cells']);
+  assert.deepEqual([refused.status, refused.body.issues[0].path], [501, ['settings', 'currency']]);
 });
 
 test('a repeat in any cell finds what was done, also beside the first request', async () => {
