@@ -19,7 +19,8 @@ import { insertFixture } from '../support/fixtures.ts';
 import { send, startTestApp } from '../support/harness.ts';
 import { assertEventsAddUp, assertLedgerAddsUp } from '../support/ledger-invariants.ts';
 
-const app = await startTestApp();
+// The batcher of one cell.
+const app = await startTestApp({ cells: 1 });
 const { database, tasks, services } = app;
 const unexpected: unknown[] = [];
 const batcher = createRequestBatcher({ database, tasks, services }, (error) => void unexpected.push(error));

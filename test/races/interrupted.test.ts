@@ -30,9 +30,11 @@ async function interruptedSubscription(externalId: string, key: string) {
   const paymentId: string = data[0].id;
   const invoiceId: string = data[0].invoiceId;
   const undone = { status: 'processing', processorReference: null, settlementDate: null };
-  await app.owner.updateTable('payments').set(undone).where('id', '=', paymentId).execute();
   const unpaid = { status: 'awaiting_payment_confirmation', amountPaid: 0n };
-  await app.owner.updateTable('invoices').set(unpaid).where('id', '=', invoiceId).execute();
+  for (const { owner } of app.cells) {
+    await owner.updateTable('payments').set(undone).where('id', '=', paymentId).execute();
+    await owner.updateTable('invoices').set(unpaid).where('id', '=', invoiceId).execute();
+  }
   const response = JSON.stringify({ subscription: { ...payload.subscription, status: 'incomplete' } });
   const effects = JSON.stringify([
     { task: 'charge_payments', payload: { environmentId: app.testEnvironmentId, paymentIds: [paymentId] } },

@@ -120,7 +120,7 @@ describe('race: duplicate checkout', () => {
 });
 
 describe('race: the first payment of a purchase', () => {
-  const processors = createProcessors(app.database, app.services);
+  const processors = () => createProcessors(app.database, app.services);
   const proId = plans.priceOf('pro-monthly').productId;
 
   /** A customer that has asked for the plan, and the first payment that is on its way. */
@@ -137,7 +137,7 @@ describe('race: the first payment of a purchase', () => {
   test('reports that come again while the plan is being made, and another plan, make nothing more', async () => {
     const payer = await newPayer();
     const { customerId, paymentId, wish } = payer;
-    const settle = () => settlePayments(app, processors, app.testEnvironmentId, [paymentId]);
+    const settle = () => settlePayments(app, processors(), app.testEnvironmentId, [paymentId]);
     const refused = async () => {
       await assert.rejects(
         app.inEnvironment((work) => buyNow(work, wish)),
@@ -157,7 +157,7 @@ describe('race: the first payment of a purchase', () => {
     const declined = { result: 'failed', reference: null, code: 'card_declined', message: 'Declined.' } as const;
     const payer = await newPayer();
     const { paymentId, customerId, wish } = payer;
-    await settlePayments(app, processors, app.testEnvironmentId, [paymentId]);
+    await settlePayments(app, processors(), app.testEnvironmentId, [paymentId]);
     await settleReported(app, app.testEnvironmentId, [{ paymentId, outcome: declined }]);
     await assertBoughtOnce(payer);
 
@@ -166,7 +166,7 @@ describe('race: the first payment of a purchase', () => {
       settleReported(app, app.testEnvironmentId, [{ paymentId: other.paymentId, outcome: declined }]),
     );
     await Promise.all(reports);
-    await settlePayments(app, processors, app.testEnvironmentId, [other.paymentId]);
+    await settlePayments(app, processors(), app.testEnvironmentId, [other.paymentId]);
     const { invoices, subscriptions } = await shop.billing(other.externalId);
     assert.deepEqual([invoices, subscriptions.length], [[], 1]);
     await app.inEnvironment((work) => buyNow(work, { ...wish, customerId: other.customerId }));
@@ -180,7 +180,7 @@ describe('race: the first payment of a purchase', () => {
     const payer = await newPayer();
     const payments = await app.inEnvironment((work) => findChargedPayments(work, [payer.paymentId]));
     const dies = () => Promise.reject(new Error('the process is gone'));
-    await assert.rejects(performCharges(processors, payments, begun, dies), /the process is gone/);
+    await assert.rejects(performCharges(processors(), payments, begun, dies), /the process is gone/);
     assert.equal((await shop.billing(payer.externalId)).subscriptions.length, 1);
     await Promise.all([app.runJobs({ all: true }), app.runJobs({ all: true })]);
     await assertBoughtOnce(payer);
@@ -207,9 +207,9 @@ describe('race: the first payment of a purchase', () => {
 });
 
 describe('race: the first payment of a change of plan', () => {
-  const processors = createProcessors(app.database, app.services);
+  const processors = () => createProcessors(app.database, app.services);
   const declined = { result: 'failed', reference: null, code: 'card_declined', message: 'Declined.' } as const;
-  const settle = (paymentId: string) => settlePayments(app, processors, app.testEnvironmentId, [paymentId]);
+  const settle = (paymentId: string) => settlePayments(app, processors(), app.testEnvironmentId, [paymentId]);
   const wish = NewAdjustment.parse({
     timing: 'immediately',
     newSubscriptionItems: [{ priceSlug: 'pro-monthly', quantity: 2 }],
@@ -275,7 +275,7 @@ describe('race: the first payment of a change of plan', () => {
     const payer = await newPayer();
     const payments = await app.inEnvironment((work) => findChargedPayments(work, [payer.paymentId]));
     const dies = () => Promise.reject(new Error('the process is gone'));
-    await assert.rejects(performCharges(processors, payments, begun, dies), /the process is gone/);
+    await assert.rejects(performCharges(processors(), payments, begun, dies), /the process is gone/);
     assert.equal((await shop.billing(payer.externalId)).invoices.length, 1);
     await Promise.all([app.runJobs({ all: true }), app.runJobs({ all: true })]);
     await assertChangedOnce(payer);

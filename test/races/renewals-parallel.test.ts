@@ -9,7 +9,8 @@ import { countStatements } from '../support/statements.ts';
 
 /** An environment with so many subscriptions that come due on 1 February 2027, with usage to bill. */
 async function dueEnvironment(size: number): Promise<TestApp> {
-  const app = await startTestApp();
+  // The population is written into one cell.
+  const app = await startTestApp({ cells: 1 });
   await app.setClock(monthStart);
   await app.post('/pricing-models/setup', duePlan(plainUsage));
   await sql.raw(duePopulation(size)).execute(app.owner);
