@@ -25,6 +25,7 @@ import {
   endPoolCreditsOfPlan,
   expireNow,
   insertCredits,
+  instantOfGrant,
   listCreditsOfPeriod,
   listOwingCredits,
   listUnbookedEnds,
@@ -76,14 +77,17 @@ export async function grantCredits(work: Work, grants: readonly CreditGrant[]): 
   // The ids are new, so an earlier grant with the same source is not among them and pays back nothing twice.
   await withhold(
     work,
-    accountGrants.filter(({ expiresAt }) => expiresAt !== null).map(({ id }) => id),
+    new Map(
+      accountGrants.flatMap((grant) => (grant.expiresAt === null ? [] : [[grant.id, instantOfGrant(work, grant)]])),
+    ),
   );
 }
 
-async function withhold(work: Work, ids: readonly string[]): Promise<void> {
-  if (ids.length === 0) return;
+/** Takes back what is owed from new credits, each at the instant of its grant. */
+async function withhold(work: Work, grantedAt: ReadonlyMap<string, Instant>): Promise<void> {
+  if (grantedAt.size === 0) return;
   const owing = Map.groupBy(
-    await listOwingCredits(work, ids),
+    await listOwingCredits(work, [...grantedAt.keys()]),
     ({ ledgerAccountId, subscriptionId }) => `${ledgerAccountId} ${subscriptionId}`,
   );
   const withheld = [...owing.values()].flatMap((credits) => {
@@ -96,7 +100,9 @@ async function withhold(work: Work, ids: readonly string[]): Promise<void> {
       return amount > 0n ? [{ id, pricingModelId, amount }] : [];
     });
   });
-  await takeBackCredits(work, withheld);
+  // A booking is of one instant.
+  for (const [now, credits] of Map.groupBy(withheld, ({ id }) => grantedAt.get(id) ?? work.now))
+    await takeBackCredits({ ...work, now }, credits);
   await countTakenBack(work, 'withheld', withheld);
 }
 

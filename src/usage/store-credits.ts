@@ -27,11 +27,16 @@ function poolGranter({ usageMeterId, subscriptionId, source }: AccountGrant): st
   return isCreditPool(usageMeterId) && source !== 'purchase' ? subscriptionId : null;
 }
 
+/** The instant at which a credit is granted. */
+export function instantOfGrant(work: Work, { subscriptionId }: Pick<AccountGrant, 'subscriptionId'>): Instant {
+  return subscriptionId === null ? work.now : instantOf(work, subscriptionId);
+}
+
 /** Grants and books credits on locked accounts, except those whose (source, sourceId) was granted before. */
 export async function insertCredits(work: Work, grants: readonly AccountGrant[]): Promise<void> {
   if (grants.length === 0) return;
   const { environmentId } = work;
-  const atOf = ({ subscriptionId: id }: AccountGrant) => (id === null ? work.now : instantOf(work, id));
+  const atOf = (grant: AccountGrant) => instantOfGrant(work, grant);
   const transactionOf = (grant: AccountGrant) => `${grant.source} ${atOf(grant)}`;
   const transactionIds = new Map(grants.map((grant) => [transactionOf(grant), newId('ledgerTransaction')]));
   await sql`

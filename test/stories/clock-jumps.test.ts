@@ -186,6 +186,9 @@ async function scatter(caller: Caller): Promise<void> {
   at += 7 * minute;
   await caller.moveTo(at);
   await caller.post('/subscriptions', { customerId: twice.customerId, priceSlug: 'month-price' });
+  // What it has used ahead of the pause is withheld from the credits of its renewals.
+  const pausing = await subscribe('pausing', { plan: 'month', token: visa });
+  await caller.post(`/subscriptions/${pausing.subscriptionId}/pause`, { pause: { resumesAt: start + 5 * day } });
   await subscribe('reviewed', { plan: 'month', token: visa });
   await caller.put('/customers/reviewed', { customer: { reviewHours: 1 } });
   for (const name of ['i', 'j']) await subscribe(name, { plan: 'month', token: visa });

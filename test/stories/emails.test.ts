@@ -247,7 +247,7 @@ test('an address that bounced gets nothing more, until it is another one or an e
 });
 
 test('one recipient of several bounces, and later emails go to the others', async () => {
-  const { caller, emails } = await newReader();
+  const { caller, emails, environmentId } = await newReader();
   const invoiceEmails = ['gone@acme.test', 'ap@acme.test'];
   await caller.put('/customers/ada', { customer: { billingTerms: { invoiceEmails } } });
   // A mail server that blocks the sender says nothing about the address.
@@ -268,6 +268,8 @@ test('one recipient of several bounces, and later emails go to the others', asyn
     assert.deepEqual(last.bouncedRecipients, isFirst ? ['gone@acme.test'] : []);
     assert.equal(last.lastError, isFirst ? 'gone@acme.test: 550 5.1.1 no such user' : null);
   }
+  await app.tasks.send_email?.(app, { environmentId, emailId: receipt.id });
+  assert.equal((await emails('?template=receipt'))[0].status, 'sent');
 });
 
 test('a charge that the bank wants to have confirmed asks the customer for it, with the page where it is paid', async () => {
