@@ -36,6 +36,7 @@ async function insertSecondPrice({ usagePriceId }: World): Promise<string> {
     .insertInto('prices')
     .values({ ...price, id, slug: 'second', isDefault: false })
     .execute();
+  await app.copyCatalogs();
   return id;
 }
 

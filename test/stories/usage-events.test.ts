@@ -294,6 +294,7 @@ test('usage of a customer with no current subscription is refused, and so is tha
     .insertInto('features')
     .values({ ...feature, ...grant, id: featureId, slug: 'credits', name: 'Credits', description: '', active: true })
     .execute();
+  await app.copyCatalogs();
   await app.owner
     .insertInto('subscriptionItemFeatures')
     .values({

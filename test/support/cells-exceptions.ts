@@ -3,7 +3,7 @@
 
 type Exceptions = Readonly<Record<string, string>>;
 
-const otherService = 'it starts a worker of its own, which knows the home cell only';
+const otherService = 'it starts a process of its own, which knows the home cell only';
 const ownParts = 'a bulk request is stored or refused as a whole in each cell by itself';
 const manyValues = 'a summary by a property with more than 1,000 values in a cell is refused';
 const ownSeries = 'a series of numbers of an environment is one of each cell';
@@ -71,6 +71,10 @@ const exceptions: Readonly<Record<string, Exceptions>> = {
   },
   'test/stories/webhook-sending.test.ts': {
     'an endpoint that has failed for five days is switched off; one that succeeds in between is not': ownSender,
+  },
+  'test/api/load-shedding.test.ts': {
+    '60 connections that ask for pages of twelve links have two connections of the database, and are answered':
+      otherService,
   },
   'test/api/operations.test.ts': {
     'a worker does what a commit asked for': otherService,
