@@ -5965,6 +5965,18 @@ AS $function$
                * case step when 10 then 0.1 when 100 then 0.01 else 1 end) * step
     from exact
 $function$;
+CREATE OR REPLACE FUNCTION public.pricing_models_to_schedule()
+ RETURNS SETOF text
+ LANGUAGE plpgsql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+begin
+  return query
+    select distinct j.payload ->> 'pricingModelId'
+      from graphile_worker._private_jobs j join graphile_worker._private_tasks t on t.id = j.task_id
+     where t.identifier = 'schedule_interims' and (j.payload ->> 'environmentId')::bigint = current_environment();
+end $function$;
 CREATE OR REPLACE FUNCTION public.queue_emails()
  RETURNS trigger
  LANGUAGE plpgsql

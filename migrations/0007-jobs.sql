@@ -19,6 +19,16 @@ begin
      where t.identifier = task and j.attempts < j.max_attempts and strpos(j.payload::text, mentioned) > 0);
 end $$;
 
+-- The pricing models of the environment in use whose subscriptions a job is to schedule again.
+create function pricing_models_to_schedule() returns setof text
+  language plpgsql stable security definer set search_path from current as $$
+begin
+  return query
+    select distinct j.payload ->> 'pricingModelId'
+      from graphile_worker._private_jobs j join graphile_worker._private_tasks t on t.id = j.task_id
+     where t.identifier = 'schedule_interims' and (j.payload ->> 'environmentId')::bigint = current_environment();
+end $$;
+
 -- Answers that are too old to be replayed go, in every environment, a bounded number at a time.
 create function forget_old_answers(before bigint, at_most integer) returns bigint
   language sql volatile security definer set search_path from current

@@ -8,9 +8,11 @@ import { getTestClock } from '../organizations/actions.ts';
 import { decideClock, type StoredClock, type TestClock } from '../organizations/clock.ts';
 import { isAtHome } from '../organizations/store-cells.ts';
 import { lockClock, readClock, saveClock } from '../organizations/store-clock.ts';
+import { listModelsToSchedule } from '../pricing/store-prices.ts';
 import { hasSubscriptions, takeUpAgain } from '../subscriptions/store-due.ts';
 import { doDueWork, doDueWorkAt } from './do-due-work.ts';
-import { insideDryRun } from './due-work-runner.ts';
+import { type DueWorkRunner, insideDryRun, inTransactions } from './due-work-runner.ts';
+import { scheduleInterims } from './renew.ts';
 import { type ClockWork, countWorkSince } from './store-due.ts';
 
 /** The task that performs the work which the clock must pass. */
@@ -153,6 +155,7 @@ async function moveClockHere(context: JobContext, environmentId: number): Promis
   const before = await runInJob(context, environmentId, readClock);
   if (before === null || before.target === null) return;
   await untilBegun(before.movedAt);
+  await scheduleAddedIntervals(inTransactions(context, environmentId));
   const { finished } = await doDueWork(context, environmentId, { forMs: longestMoveMs }).catch((error: unknown) => {
     throw onlyProblem(error) ?? error;
   });
@@ -182,6 +185,16 @@ async function haveOthersFollow(context: JobContext, cells: Cells, environmentId
   return true;
 }
 
+/** Jobs that schedule subscriptions by intervals that were added may not have run. They are done, so that the clock passes no bill. */
+async function scheduleAddedIntervals(runner: DueWorkRunner): Promise<void> {
+  const { answer: models } = await runner.act(listModelsToSchedule);
+  for (const pricingModelId of models)
+    for (let after: string | null = ''; after !== null; ) {
+      const from: string = after;
+      after = (await runner.act((work) => scheduleInterims(work, pricingModelId, from))).answer;
+    }
+}
+
 /** The first of the failures if the caller can act on each: a payment processor that does not respond, for example. */
 function onlyProblem(error: unknown): Problem | null {
   if (error instanceof Problem) return error;
@@ -192,7 +205,9 @@ function onlyProblem(error: unknown): Problem | null {
 async function moveClockInDryRun(work: Work): Promise<void> {
   const { movedAt } = await readClock(work);
   await untilBegun(movedAt);
-  const { finished } = await doDueWorkAt(insideDryRun(work), work.environmentId, { forMs: longestMoveMs });
+  const runner = insideDryRun(work);
+  await scheduleAddedIntervals(runner);
+  const { finished } = await doDueWorkAt(runner, work.environmentId, { forMs: longestMoveMs });
   if (!finished)
     throw invalid(['testClock', 'now'], 'is too far in the future for a dry run, which does all the work at once');
 }

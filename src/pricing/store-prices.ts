@@ -75,6 +75,14 @@ async function scheduleNewIntervals(work: Work, prices: readonly NewPrice[]): Pr
     });
 }
 
+/** The pricing models with subscriptions that wait to be scheduled again. */
+export async function listModelsToSchedule(work: Work): Promise<string[]> {
+  const { rows } = await sql<{ id: string }>`select id from pricing_models_to_schedule() as id order by id`.execute(
+    work.db,
+  );
+  return rows.map(({ id }) => id);
+}
+
 /** The prices of these that are billed in arrears. */
 export async function listArrearsPrices(work: Work, ids: readonly string[]): Promise<ReadonlySet<string>> {
   if (ids.length === 0) return new Set();

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
+import { sql } from 'kysely';
 import { instant } from '../../src/kernel/calendar.ts';
 import { type Body, startTestApp } from '../support/harness.ts';
 import { meter, newCard, newCustomer, plan } from '../support/shop.ts';
@@ -197,8 +198,10 @@ test('a price with a new interval is billed by it on subscriptions that are ther
     price: { type: 'usage', usageMeterId, pricingModelId, slug: 'weekly', unitPrice: 5, intervalUnit: 'week' },
   });
   assert.equal(price.usageInterval, 'own');
-  // In another cell a job schedules its subscriptions.
-  await app.runJobs();
+  // As where its subscriptions are so many that a job schedules them, which comes late.
+  await sql`update subscriptions set interim_at = null where id = ${jan.subscriptionId}`.execute(app.owner);
+  const late = JSON.stringify({ environmentId: organization.testEnvironmentId, pricingModelId, after: '' });
+  await sql`select enqueue_job('schedule_interims', ${late}, 'late', now() + interval '1 hour', 1)`.execute(app.owner);
   await jan.use('weekly', 10);
   await moveTo('2029-01-12');
   assert.deepEqual(await jan.invoices(), ['2029-01-05 paid 120000', '2029-01-12 paid 50']);

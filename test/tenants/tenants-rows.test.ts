@@ -442,6 +442,16 @@ describe('row-level security', () => {
         assert.equal(rows[0].answer, '');
       });
     },
+    async pricing_models_to_schedule() {
+      const payload = JSON.stringify({ environmentId: tenants.victim.environmentId, pricingModelId: 'pm' });
+      await owner.query(`select enqueue_job('schedule_interims', $1, 'late', now() + interval '1 hour', 1)`, [payload]);
+      for (const { environmentId } of [tenants.victim, stranger])
+        await inSetting(service, { environment: String(environmentId) }, async () => {
+          const { rows } = await service.query('select pricing_models_to_schedule() as id');
+          assert.deepEqual(rows, environmentId === stranger.environmentId ? [] : [{ id: 'pm' }]);
+        });
+      await owner.query(`delete from _private_jobs where key = 'late'`);
+    },
     async environments_with_work_due() {
       // Numbers of environments, which open nothing by themselves, and nothing else.
       const { fields } = await service.query('select * from environments_with_work_due($1, 1)', [Date.now()]);
