@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { createOrganization as insertOrganization } from './billing/create-organization.ts';
 import type { Config } from './config.ts';
 import type { Database } from './database/database.ts';
@@ -5,6 +6,8 @@ import { loginOwnsTables } from './database/migrate.ts';
 import { openApiText } from './http/openapi-file.ts';
 import { type CheckedInvariant, checkInvariants } from './invariants/check-invariants.ts';
 import { readMark } from './invariants/store-checks.ts';
+import { maxRows } from './invariants/store-invariants.ts';
+import { type Allowance, findUnknownAllowances } from './invoicing/store-allowances.ts';
 import { accesses, type Permission, permissions } from './kernel/permission.ts';
 import { eachCell, type WorkerAccess, withWorker } from './main-database.ts';
 import { createApiKey, revokeApiKey, rotateApiKey } from './organizations/actions.ts';
@@ -197,6 +200,24 @@ export async function revokeKey(config: Config, id: string, output: Output): Pro
   print(output, { id, active: false }, `Revoked ${id}.`);
 }
 
+// An allowance that both cells are about to change is the same in both within this time.
+const looks = 3;
+const lookAgainMs = 500;
+
+/** Compares two cells, which no snapshot shows together. */
+async function checkAllowances(home: Database, there: Database): Promise<CheckedInvariant> {
+  let unknown: readonly Allowance[] = await findUnknownAllowances(home, there);
+  for (let look = 1; look < looks && unknown.length > 0; look++) {
+    await sleep(lookAgainMs);
+    unknown = await findUnknownAllowances(home, there);
+  }
+  return {
+    name: 'homeCountsAllowances',
+    sentence: 'The home cell counts as many redemptions of a discount for a slot as its cell may have.',
+    violations: { count: unknown.length, rows: unknown.slice(0, maxRows).map((each) => ({ ...each })) },
+  };
+}
+
 interface CheckOptions extends Output {
   readonly full?: boolean;
 }
@@ -210,11 +231,15 @@ export async function check(config: Config, { full = false, ...output }: CheckOp
     const since = full ? null : await readMark(worker);
     return { isFull: since === null, results: await checkInvariants(worker, since) };
   };
+  const checkCell = (homeWorker: Database) => async (there: WorkerAccess) => {
+    const { isFull: all, results: ofCell } = await checkOne(there);
+    return { isFull: all, results: [...ofCell, await checkAllowances(homeWorker, there.worker)] };
+  };
   const { home, cells } = await withWorker(
     config,
     async (access, server) => ({
       home: await checkOne(access),
-      cells: await eachCell(access.worker, server, checkOne, reading),
+      cells: await eachCell(access.worker, server, checkCell(access.worker), reading),
     }),
     reading,
   );

@@ -21,7 +21,7 @@ export interface Violations {
 }
 
 // Enough to see a pattern; the count shows the extent.
-const maxRows = 20;
+export const maxRows = 20;
 
 /**
  * Finds the violations of an invariant: their number, and at most 20 rows; after the mark, or (null) everywhere.

@@ -102,6 +102,42 @@ export async function takeBackAllowances(home: Database, there: Database, counte
   });
 }
 
+/** An allowance of a slot of another cell. */
+export interface Allowance extends CountedInSlot {
+  readonly allowed: number;
+  readonly allowedAtHome: number;
+}
+
+// Rows of one statement, which home gets as its parameters.
+const comparedAtOnce = 10_000;
+
+/**
+ * The allowances of a cell that are higher than home knows, except of slots that move. One that both lower while they are read is
+ * found too.
+ */
+export async function findUnknownAllowances(home: Database, there: Database): Promise<Allowance[]> {
+  const unknown: Allowance[] = [];
+  for (let after: CountedInSlot | undefined = { environmentId: 0, discountId: '', slot: '' }; after !== undefined; ) {
+    const { environmentId, discountId, slot }: CountedInSlot = after;
+    const { rows } = await sql<CountedInSlot & { allowed: number }>`
+      select environment_id, discount_id, slot, allowed from slots_allowances
+       where (environment_id, discount_id, slot) > (${environmentId}, ${discountId}, ${slot})
+       order by environment_id, discount_id, slot limit ${comparedAtOnce}`.execute(there);
+    const { rows: higher } = await sql<Allowance>`
+      select known.*, coalesce(a.allowed, 0) as allowed_at_home
+        from unnest(${rows.map((row) => row.environmentId)}::bigint[], ${rows.map((row) => row.discountId)}::text[],
+                    ${rows.map((row) => row.slot)}::text[], ${rows.map((row) => row.allowed)}::bigint[])
+          as known (environment_id, discount_id, slot, allowed)
+        left join slots_allowances a
+          on a.environment_id = known.environment_id and a.discount_id = known.discount_id and a.slot = known.slot
+       where known.allowed > coalesce(a.allowed, 0) and known.slot not in (select code from slots_moving)
+       order by known.environment_id, known.discount_id, known.slot`.execute(home);
+    unknown.push(...higher);
+    after = rows.length < comparedAtOnce ? undefined : rows.at(-1);
+  }
+  return unknown;
+}
+
 /** How much each slot is allowed, and how much it has redeemed. */
 function redeemedBySlot({ environmentId, discountId }: Counted) {
   return sql`

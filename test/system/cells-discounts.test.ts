@@ -212,12 +212,15 @@ test('a discount with a maximum moves with its customers', async () => {
   assert.equal((await redeem(open, 'cell_a')).status, 200);
   await assertUsedUp(open, 4);
   await assertSound();
-  await cells.admin.query('update cell_a.slots_allowances set allowed = 0');
-  const report = await printed(async () =>
-    assert.equal(await check(readConfig(cells.settings), { json: true }), false),
-  );
-  assert.deepEqual(
-    report.broken.map(({ name }: Body) => name),
-    ['discountsKeepTheirMaximum'],
-  );
+  for (const [allowed, broken] of [
+    [0, 'discountsKeepTheirMaximum'],
+    [1000, 'homeCountsAllowances'],
+  ]) {
+    await cells.admin.query('update cell_a.slots_allowances set allowed = $1', [allowed]);
+    const report = await printed(async () =>
+      assert.equal(await check(readConfig(cells.settings), { json: true }), false),
+    );
+    const found = report.broken.map(({ name, cell }: Body) => [name, cell]);
+    assert.deepEqual(found, [[broken, 'cell_a']]);
+  }
 });
