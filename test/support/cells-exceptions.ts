@@ -13,15 +13,9 @@ const ownSender = 'each cell switches an endpoint off by itself';
 const ownOrder = 'each cell does its due work in an order of its own';
 const notYet = 'it needs a request that is refused with 501 over cells';
 const ownPortions = 'a worker takes a portion of each cell';
-const pastService = 'it changes webhooks past the service';
 const ownTransactions = 'a transactionId counts once in each cell';
 
 const exceptions: Readonly<Record<string, Exceptions>> = {
-  'test/stories/events-addressed.test.ts': {
-    'every event has one delivery for each endpoint that wants it as it is told, and what is given up has none':
-      pastService,
-    'a dry run leaves neither event nor delivery': pastService,
-  },
   'test/stories/entitlements-check.test.ts': { 'two pairs and two hundred take one statement': inOneCell },
   'test/stories/entitlements-look.test.ts': { 'all of it is one statement': inOneCell },
   'test/stories/credits-of-customers.test.ts': {
