@@ -17,8 +17,11 @@ export interface CellsServer {
   readonly stop: () => Promise<void>;
 }
 
-export async function startCellsServer(key: string): Promise<CellsServer> {
-  const postgres = await OwnPostgres.start();
+export async function startCellsServer(
+  key: string,
+  ...binaries: Parameters<typeof OwnPostgres.start>
+): Promise<CellsServer> {
+  const postgres = await OwnPostgres.start(...binaries);
   const connect = async (address: string) => {
     const client = new pg.Client({ connectionString: address });
     await client.connect();

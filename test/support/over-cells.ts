@@ -5,7 +5,7 @@ import { slotOfCustomer } from '../../src/customers/actions-slots.ts';
 import { addCell } from '../../src/main-cells.ts';
 import { startCellsServer } from './cells-fixture.ts';
 import type { Answer, Body, RequestOptions } from './harness.ts';
-import { PressedService } from './pressed.ts';
+import { type OwnPostgres, PressedService } from './pressed.ts';
 import { printed } from './printed.ts';
 
 const key = 'sk_test_of_the_home_cell';
@@ -30,8 +30,8 @@ export class OverCells {
     this.#service = service;
   }
 
-  static async start(): Promise<OverCells> {
-    const server = await startCellsServer(key);
+  static async start(...binaries: Parameters<typeof OwnPostgres.start>): Promise<OverCells> {
+    const server = await startCellsServer(key, ...binaries);
     const { admin, elsewhere, addressElsewhere: url, settings } = server;
     const config = readConfig(settings);
     await printed(() =>

@@ -127,14 +127,18 @@ export const endings = { fast: 'SIGINT', immediate: 'SIGQUIT', killed: 'SIGKILL'
 /** A PostgreSQL server of one test's own, which it may end and start again, as durable as it is for users. */
 export class OwnPostgres {
   readonly #dataDirectory: string;
+  readonly #binaries: { readonly binaries?: string };
   #url = '';
 
-  private constructor(dataDirectory: string) {
+  private constructor(dataDirectory: string, binaries: { readonly binaries?: string }) {
     this.#dataDirectory = dataDirectory;
+    this.#binaries = binaries;
   }
 
-  static async start(): Promise<OwnPostgres> {
-    const postgres = new OwnPostgres(await mkdtemp(join(await realpath(tmpdir()), 'tollkeeper-own-postgres-')));
+  /** `binaries` selects another version's programs. */
+  static async start(binaries: { readonly binaries?: string } = {}): Promise<OwnPostgres> {
+    const dataDirectory = await mkdtemp(join(await realpath(tmpdir()), 'tollkeeper-own-postgres-'));
+    const postgres = new OwnPostgres(dataDirectory, binaries);
     await postgres.startAgain();
     return postgres;
   }
@@ -144,7 +148,10 @@ export class OwnPostgres {
   }
 
   async startAgain(): Promise<void> {
-    const { url } = await startEmbeddedPostgres({ dataDirectory: this.#dataDirectory, log: () => undefined });
+    const { url } = await startEmbeddedPostgres({
+      ...{ dataDirectory: this.#dataDirectory, log: () => undefined },
+      ...this.#binaries,
+    });
     assert(this.#url === '' || this.#url === url, 'another program has taken its port');
     this.#url = url;
   }

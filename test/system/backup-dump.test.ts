@@ -1,32 +1,14 @@
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
-import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import { delimiter, join } from 'node:path';
-import process from 'node:process';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { withScratchPostgres } from '../../scripts/scratch-postgres.ts';
 import { commandsUnder, guideDirectory, run, serve, succeed, type Variables } from '../support/backup-guide.ts';
 import { addCustomer, begin, contents, until, use, view } from '../support/backup-life.ts';
+import { dumpTools } from '../support/dump-tools.ts';
 import { startReceiver } from '../support/webhook-receiver.ts';
 
-// The embedded server brings no pg_dump. A machine that has PostgreSQL 15 has a server that fits its tools; one with newer
-// tools in its PATH dumps the embedded server with them.
-const embeddedMajor = 18;
-const installed = ['/usr/lib/postgresql/15/bin', '/opt/homebrew/opt/postgresql@15/bin'].find((path) =>
-  existsSync(path),
-);
-const skip = installed === undefined && majorInPath() < embeddedMajor ? 'there is no pg_dump here' : false;
-const server = installed === undefined ? {} : { binaries: installed };
-const path = [installed, process.env.PATH].filter(Boolean).join(delimiter);
-
-function majorInPath(): number {
-  try {
-    return Number(/(\d+)\./.exec(execFileSync('pg_dump', ['--version'], { encoding: 'utf8' }))?.[1] ?? 0);
-  } catch {
-    return 0;
-  }
-}
+const { skip, server, path } = dumpTools;
 
 /** How many invariants were looked at; all of them hold. */
 async function countChecked(variables: Variables): Promise<number> {
