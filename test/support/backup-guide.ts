@@ -11,10 +11,10 @@ import { after } from 'node:test';
 
 const guide = readFileSync(new URL('../../docs/backup.md', import.meta.url), 'utf8');
 
-/** The commands under a heading. */
-export function commandsUnder(heading: string): string {
+/** The commands under a heading: the first block of them, or another one. */
+export function commandsUnder(heading: string, block = 0): string {
   const section = guide.split(/^## /m).find((part) => part.startsWith(`${heading}\n`));
-  const [, commands] = /^```sh\n([\s\S]*?)^```$/m.exec(section ?? '') ?? [];
+  const commands = [...(section ?? '').matchAll(/^```sh\n([\s\S]*?)^```$/gm)][block]?.[1];
   assert(commands !== undefined, `docs/backup.md has commands under "${heading}"`);
   return commands;
 }

@@ -36,11 +36,14 @@ test('cells that are dumped before home are restored one by one or as a whole', 
     kept.push(externalId);
     await buy(externalId, 'plan-price');
   }
-  await succeed(commandsUnder('Cells'), {
-    ...variables,
+  const addresses = {
     DATABASE_URL: String(settings.TOLLKEEPER_MIGRATE_URL),
     CELL_DATABASE_URL: addressOf('elsewhere'),
-  });
+  };
+  const runBlock = (block: number) => succeed(commandsUnder('Cells', block), { ...variables, ...addresses });
+  const [whole, ofSchemas, backOfSchemas] = [0, 1, 2];
+  await runBlock(ofSchemas);
+  await runBlock(whole);
 
   // What happens after the dumps: cell_b loses its customer, and its copy has to follow the catalog.
   const lost = await cells.newCustomer('cell_b');
@@ -65,7 +68,16 @@ test('cells that are dumped before home are restored one by one or as a whole', 
   await isSound({});
   assert.deepEqual(await namesIn((where) => cells.ok('GET', where)), kept.toSorted());
   assert.equal((await cells.ask('GET', `/customers/${lost}`)).status, 404);
-  await buy(await cells.newCustomer('cell_b'), 'new-price');
+  const newer = await cells.newCustomer('cell_b');
+  await buy(newer, 'new-price');
+  await isSound({});
+
+  await cells.newCustomer('cell_a');
+  await runBlock(backOfSchemas);
+  await printed(() => assignSlots(readConfig(settings), 'cell_a', { slots: '1280', json: true }));
+  await isSound({});
+  assert.deepEqual(await namesIn((where) => cells.ok('GET', where)), [...kept, newer].sort());
+  await buy(await cells.newCustomer('cell_a'), 'new-price');
   await isSound({});
 
   // As a whole: home has what came until its dump.
