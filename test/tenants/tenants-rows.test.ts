@@ -467,14 +467,6 @@ describe('row-level security', () => {
       const { environmentId } = tenants.victim;
       const call = `select redemptions_left(environment_id, id, '00') as answer from discounts where environment_id = ${environmentId}`;
       const { rows } = await owner.query(call);
-      console.error(
-        'DBG',
-        JSON.stringify(rows),
-        JSON.stringify(
-          (await owner.query('select environment_id, id, is_counted, maximum_redemptions from discounts')).rows,
-        ),
-        environmentId,
-      );
       assert.notEqual(rows[0].answer, null);
       const { rows: named } = await owner.query(`select id from discounts where environment_id = ${environmentId}`);
       await inSetting(service, { environment: String(stranger.environmentId) }, async () => {
