@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { readdir, readFile } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { runMigrations as runQueueMigrations } from 'graphile-worker';
 import { Kysely, PostgresDialect, sql } from 'kysely';
 import { type Migration, Migrator } from 'kysely/migration';
@@ -21,6 +22,14 @@ import { statementsOfPlaced } from './placed-migration.ts';
 
 const migrationsDirectory = new URL('../../migrations/', import.meta.url);
 const oldestServerVersion = 150_000;
+
+// Requests wait behind a statement that waits for a table. So a migration waits a moment, lets them pass, and begins again. It also
+// does after a deadlock: requests lock tables in another order.
+const lockTimeoutMs = 1000;
+const pauseMs = 500;
+const mostAttempts = 40;
+const [lockNotAvailable, deadlockDetected] = ['55P03', '40P01'];
+const tableInUse = new Set<unknown>([lockNotAvailable, deadlockDetected]);
 
 /** A server that Tollkeeper cannot use. The message says what to do. */
 class UnusableServer extends Error {}
@@ -101,9 +110,17 @@ async function runMigrations(
     provider: { getMigrations: () => readMigrations(schema, { isNew: ran.length === 0, isPlaced }) },
     migrationTableSchema: schema,
   });
-  const { error, results } = await migrator.migrateToLatest();
-  if (error) throw error;
-  return (results ?? []).filter((result) => result.status === 'Success').map((result) => result.migrationName);
+  for (let attempt = 1; ; attempt++) {
+    const { error, results } = await migrator.migrateToLatest();
+    if (error === undefined)
+      return (results ?? []).filter((result) => result.status === 'Success').map((result) => result.migrationName);
+    if (!tableInUse.has((error as { code?: unknown }).code)) throw error;
+    if (attempt === mostAttempts)
+      throw new Error(
+        `The tables that a migration changes are in use without a break, by a backup or a long statement. Nothing was changed. Migrate again once it has ended. (${(error as Error).message})`,
+      );
+    await sleep(pauseMs);
+  }
 }
 
 /** Makes the queue of an installation on a node of a cluster, which has none by the migrations. */
@@ -163,6 +180,7 @@ async function readMigrations(
       async up(db) {
         // The functions keep this search path, in which nobody can put a temporary table before ours.
         await sql`set local search_path = ${sql.id(schema)}, pg_temp`.execute(db);
+        await sql`set local lock_timeout = ${sql.lit(lockTimeoutMs)}`.execute(db);
         for (const statement of isPlaced ? statementsOfPlaced(text) : [text]) await sql.raw(statement).execute(db);
         if (!isNew || file === files.at(-1))
           await sql`select secure_tenant_tables(), order_stamps(), audit_tenant_tables()`.execute(db);

@@ -7,6 +7,7 @@ import { createPool } from '../../src/database/database.ts';
 import { knownMigrations, migrate } from '../../src/database/migrate.ts';
 import { testSchema } from '../support/databases.ts';
 import { released, unsafeSince, unsafeStatements } from '../support/migration-rules.ts';
+import { until } from '../support/race.ts';
 
 const files = await knownMigrations();
 const textOf = (file: string) => readFileSync(new URL(`../../migrations/${file}`, import.meta.url), 'utf8');
@@ -90,7 +91,7 @@ describe('what an older version or a large table would not bear', () => {
   });
 });
 
-test('several starts at once migrate once; a second time changes nothing; a failed one leaves nothing', () =>
+test('several starts at once migrate once; a second time changes nothing; a failed one leaves nothing; one that waits long begins again', () =>
   withScratchPostgres(async (url) => {
     const inDatabase = async <Answer>(name: string, act: (pool: pg.Pool) => Promise<Answer>) => {
       const address = new URL(url);
@@ -131,7 +132,21 @@ test('several starts at once migrate once; a second time changes nothing; a fail
       const added = (await shapeOf(pool)).filter((line) => !before.includes(line) && !/kysely_migration/.test(line));
       assert.deepEqual(added, []);
       await pool.query(`drop table ${inTheWay}`);
-      assert.equal((await migrate(pool, testSchema)).length, files.length);
+      // Somebody uses the table. The migration lets go of everything, and begins again once the table is free.
+      const other = await pool.connect();
+      await other.query(`begin; create table ${inTheWay} ()`);
+      const attempts = new Set<string>();
+      const migrated = migrate(pool, testSchema);
+      await until(async () => {
+        const { rows } = await pool.query<{ began: string }>(
+          `select xact_start::text as began from pg_stat_activity where wait_event_type = 'Lock'`,
+        );
+        for (const { began } of rows) attempts.add(began);
+        return attempts.size === 2;
+      }, 'the migration to begin again');
+      await other.query('rollback');
+      other.release();
+      assert.equal((await migrated).length, files.length);
     });
   }));
 
