@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
 import { sql } from 'kysely';
 import pg from 'pg';
+import { queueSchemaOf } from '../../src/database/database.ts';
 import { checkInvariants, invariants } from '../../src/invariants/check-invariants.ts';
 import { findViolations, type Violations } from '../../src/invariants/store-invariants.ts';
 import { dueCorruptions } from '../support/corruptions-due.ts';
@@ -10,14 +11,19 @@ import { recordCorruptions, termCorruptions, toldCorruptions } from '../support/
 import { callPrice, ledgerCorruptions, usageCorruptions } from '../support/corruptions-usage.ts';
 import { startTestApp } from '../support/harness.ts';
 import { insertHealthyData } from '../support/healthy-data.ts';
+import { giveAllSlots } from '../support/many-cells.ts';
 import { brokenInvariants } from '../support/sound.ts';
 
-// A cell is checked by itself, and what is broken here is in one.
-const app = await startTestApp({ cells: 1 });
-await insertHealthyData(app);
+// A cell is checked by itself, and what is broken here is in one: the last of several, which has all customers then.
+const app = await startTestApp();
+const cell = app.cells.at(-1) ?? app.cell;
+if (app.cells.length > 1) await giveAllSlots(app, cell.name);
+// The rows are written into the cell, its copy of the catalog too.
+await insertHealthyData({ ...app, ...cell, cell, copyCatalogs: async () => undefined });
 
 // Foreign keys and triggers are off from its beginning: to turn them off makes PostgreSQL forget what it has planned.
-const pool = new pg.Pool({ connectionString: app.databaseUrl, max: 1, options: '-c session_replication_role=replica' });
+const options = `-c session_replication_role=replica -c search_path=${cell.name},${queueSchemaOf(cell.name)}`;
+const pool = new pg.Pool({ connectionString: app.databaseUrl, max: 1, options });
 after(() => pool.end());
 
 /** The invariants that the statements break. They are undone. */
@@ -25,7 +31,7 @@ async function brokenAfter(statements: readonly string[]): Promise<string[]> {
   const client = await pool.connect();
   try {
     await client.query(['begin', ...statements].join(';\n'));
-    return await brokenInvariants(client, app.owner);
+    return await brokenInvariants(client, cell.owner);
   } finally {
     await client.query('rollback');
     client.release();
@@ -36,7 +42,7 @@ async function brokenAfter(statements: readonly string[]): Promise<string[]> {
 async function violationsAfter(statement: string, name: string): Promise<Violations> {
   const invariant = invariants.find((each) => each.name === name);
   assert(invariant);
-  const db = await app.owner.startTransaction().execute();
+  const db = await cell.owner.startTransaction().execute();
   try {
     await sql.raw(statement).execute(db);
     return await findViolations(db, invariant);
@@ -162,7 +168,7 @@ const corruptions: readonly Corruption[] = [
 
 describe('the invariants', () => {
   test('the invariants hold in a database in which everything has happened once', async () => {
-    const checked = await checkInvariants(app.owner);
+    const checked = await checkInvariants(cell.owner);
     assert.deepEqual(
       checked.filter(({ violations }) => violations.count > 0),
       [],

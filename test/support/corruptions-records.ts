@@ -4,7 +4,7 @@ import { idOfAnHourAgo } from './healthy-records.ts';
 /** An hour ago, as SQL. */
 const longAgo = '(extract(epoch from now()) * 1000)::bigint - 3600000';
 
-const idOfFeature = `(select max(left(id, -1) || 'z') from subscription_item_features)`;
+const idOfFeature = `(select max(overlay(id placing 'zzzz' from length(id) - 5)) from subscription_item_features)`;
 /** A feature that granted credits each 30 days, and has ended. */
 const intervalFeature = `
   insert into subscription_item_features
@@ -214,7 +214,7 @@ export const recordCorruptions: readonly Corruption[] = [
                 (select min(id) from purchases), name, code, amount_type, amount, duration, created_at, updated_at
            from discount_redemptions`,
       'alter table discounts disable trigger user',
-      'update discounts set maximum_redemptions = 1',
+      'update discounts set maximum_redemptions = 1, is_counted = true',
       'alter table discounts enable trigger user',
     ],
     breaks: ['discountsKeepTheirMaximum'],
@@ -522,7 +522,7 @@ export const toldCorruptions: readonly Corruption[] = [
   },
   {
     fault: 'a cell has customers of slots that it does not have',
-    statements: ['update cell set is_home = false'],
+    statements: ['update cell set is_home = false', 'delete from slots_here'],
     breaks: ['customersAreInTheirCell'],
   },
 ];

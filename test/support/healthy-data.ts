@@ -312,6 +312,7 @@ async function insertMoney({ app, model, ...fixture }: Data, ledgerAccountId: st
   const ofSubscription = { ...model, customerId, subscriptionId, currency: 'USD' };
   const invoice = { ...ofSubscription, type: 'subscription', invoiceDate: model.createdAt };
   const invoiceId = anyId('invoice');
+  await app.owner.updateTable('customers').set({ invoiceNumberBase: 'ACME' }).where('id', '=', customerId).execute();
   await app.owner
     .insertInto('invoices')
     .values([

@@ -1,7 +1,8 @@
+import assert from 'node:assert/strict';
 import type pg from 'pg';
 import { createDatabase, createPool, queueSchemaOf } from '../../src/database/database.ts';
 import { migrate } from '../../src/database/migrate.ts';
-import { slots } from '../../src/kernel/id.ts';
+import { homeSlot, slots } from '../../src/kernel/id.ts';
 import {
   findIdentity,
   giveSlots,
@@ -10,6 +11,7 @@ import {
   numberCell,
   openSlots,
 } from '../../src/organizations/store-cells.ts';
+import type { TestApp } from './harness.ts';
 
 // Databases of tests with several cells, so that customers that tests make are spread over them by their external ids.
 
@@ -109,4 +111,30 @@ async function joinTables(pool: pg.Pool, cells: readonly string[]): Promise<void
   for (const cell of cells)
     await pool.query(`create trigger revisions_told_in_${cell} after update on ${schemaOfAll}.subscriptions referencing new table as changed
       for each statement execute function ${cell}.tell_subscription_revisions()`);
+}
+
+/** Has all customers live in one of the other cells. */
+export async function giveAllSlots(
+  { cells, services }: Pick<TestApp, 'cells' | 'services'>,
+  wanted: string,
+): Promise<void> {
+  const [home, ...others] = cells;
+  assert(home);
+  const codes = allSlots();
+  await home.ownerPool.query(
+    `with version as (update cell set slots_version = slots_version + 1)
+     insert into slots (code, cell) select unnest($1::text[]), $2 on conflict (code) do update set cell = excluded.cell`,
+    [codes, wanted],
+  );
+  for (const { name, ownerPool } of others) {
+    await ownerPool.query('delete from slots_here');
+    if (name === wanted) await ownerPool.query('insert into slots_here (code) select unnest($1::text[])', [codes]);
+  }
+  await services.cells?.refresh();
+}
+
+/** Every slot but home's own. */
+function allSlots(): string[] {
+  const signs = [...'0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'];
+  return signs.flatMap((one) => signs.map((other) => one + other)).filter((code) => code !== homeSlot);
 }
