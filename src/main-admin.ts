@@ -1,15 +1,10 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { createOrganization as insertOrganization } from './billing/create-organization.ts';
 import type { Config } from './config.ts';
 import type { Database } from './database/database.ts';
 import { loginOwnsTables } from './database/migrate.ts';
 import { openApiText } from './http/openapi-file.ts';
-import { type CheckedInvariant, checkInvariants } from './invariants/check-invariants.ts';
-import { readMark } from './invariants/store-checks.ts';
-import { maxRows } from './invariants/store-invariants.ts';
-import { type Allowance, findUnknownAllowances } from './invoicing/store-allowances.ts';
 import { accesses, type Permission, permissions } from './kernel/permission.ts';
-import { eachCell, type WorkerAccess, withWorker } from './main-database.ts';
+import { eachCell, withWorker } from './main-database.ts';
 import { createApiKey, revokeApiKey, rotateApiKey } from './organizations/actions.ts';
 import { ApiKeyRotation } from './organizations/api-key.ts';
 import {
@@ -198,76 +193,6 @@ export async function rotateKey(config: Config, id: string, { overlap = '0', ...
 export async function revokeKey(config: Config, id: string, output: Output): Promise<void> {
   await withWorker(config, ({ worker }) => revokeApiKey(worker, id, Date.now()), by('keys revoke'));
   print(output, { id, active: false }, `Revoked ${id}.`);
-}
-
-// An allowance that both cells are about to change is the same in both within this time.
-const looks = 3;
-const lookAgainMs = 500;
-
-/** Compares two cells, which no snapshot shows together. */
-async function checkAllowances(home: Database, there: Database): Promise<CheckedInvariant> {
-  let unknown: readonly Allowance[] = await findUnknownAllowances(home, there);
-  for (let look = 1; look < looks && unknown.length > 0; look++) {
-    await sleep(lookAgainMs);
-    unknown = await findUnknownAllowances(home, there);
-  }
-  return {
-    name: 'homeCountsAllowances',
-    sentence: 'The home cell counts as many redemptions of a discount for a slot as its cell may have.',
-    violations: { count: unknown.length, rows: unknown.slice(0, maxRows).map((each) => ({ ...each })) },
-  };
-}
-
-interface CheckOptions extends Output {
-  readonly full?: boolean;
-}
-
-/**
- * Returns whether all invariants hold. Read-only, on one snapshot; the service's own checks keep their stored results.
- */
-export async function check(config: Config, { full = false, ...output }: CheckOptions): Promise<boolean> {
-  const startedAt = Date.now();
-  const checkOne = async ({ worker }: WorkerAccess) => {
-    const since = full ? null : await readMark(worker);
-    return { isFull: since === null, results: await checkInvariants(worker, since) };
-  };
-  const checkCell = (homeWorker: Database) => async (there: WorkerAccess) => {
-    const { isFull: all, results: ofCell } = await checkOne(there);
-    return { isFull: all, results: [...ofCell, await checkAllowances(homeWorker, there.worker)] };
-  };
-  const { home, cells } = await withWorker(
-    config,
-    async (access, server) => ({
-      home: await checkOne(access),
-      cells: await eachCell(access.worker, server, checkCell(access.worker), reading),
-    }),
-    reading,
-  );
-  const isFull = home.isFull && cells.every(({ answer }) => answer.isFull);
-  const results: readonly (CheckedInvariant & { readonly cell?: string })[] = [
-    ...home.results,
-    ...cells.flatMap(({ cell, answer }) => answer.results.map((result) => ({ ...result, cell }))),
-  ];
-  const broken = results.filter(({ violations }) => violations.count > 0);
-  const text = [
-    ...broken.flatMap(({ name, cell, sentence, violations: { count, rows } }) => [
-      `BROKEN  ${cell === undefined ? '' : `cell ${cell}, `}${name}: ${sentence}`,
-      `${count} ${count === 1 ? 'row breaks' : 'rows break'} it${count > rows.length ? `, such as these ${rows.length}` : ''}:`,
-      ...rows.map((row) => `  ${JSON.stringify(row)}`),
-      '',
-    ]),
-    isFull ? 'All data was checked.' : 'Usage that passed an earlier check was skipped. Use --full to check all data.',
-    `${results.length} invariants checked, ${broken.length} broken.`,
-  ];
-  const data = {
-    checked: results.length,
-    broken,
-    full: isFull,
-    durationMs: Date.now() - startedAt,
-    invariants: results,
-  };
-  print(output, data, text.join('\n'));
-  return broken.length === 0;
 }
 
 export async function printOpenApi(): Promise<void> {

@@ -6,6 +6,7 @@ import { version } from './http/version.ts';
 
 // Loaded when a command runs, so that help, usage errors and wrong settings respond immediately.
 const admin = () => import('./main-admin.ts');
+const checking = () => import('./main-check.ts');
 const service = () => import('./main-serve.ts');
 const listener = () => import('./main-listen.ts');
 const inbox = () => import('./main-inbox.ts');
@@ -164,7 +165,7 @@ program
   .option('--full', 'check all data, including data that passed an earlier check')
   .option(...json)
   .action(async (options) => {
-    if (!(await (await admin()).check(config(), options))) process.exitCode = 1;
+    if (!(await (await checking()).check(config(), options))) process.exitCode = 1;
   });
 program
   .command('check-config')

@@ -4,6 +4,7 @@ import { paidUses } from '../invoicing/store-redemptions.ts';
 import type { Invariant } from './store-invariants.ts';
 import { standingUsageLines } from './store-invariants-ledger.ts';
 import { isWhole } from './store-invariants-records.ts';
+import { incompleteSeries } from './store-series.ts';
 
 /** Invoices, and the payments and refunds that settle them. */
 export const moneyInvariants: readonly Invariant[] = [
@@ -12,19 +13,8 @@ export const moneyInvariants: readonly Invariant[] = [
     sentence:
       'The invoices and credit notes of a series are numbered from 1 without gaps up to the last number taken, and each belongs to a series.',
     query: sql`
-      with numbered as (
-        select environment_id, id, substring(number from '^(.*-)[0-9]+$') as stem, substring(number from '-([0-9]+)$')::numeric as n
-          from (select environment_id, id, invoice_number as number from invoices where invoice_number is not null
-                union all select environment_id, id, credit_note_number from credit_notes) documents
-      )
-      select *
-        from (select environment_id, stem as id, s.counted, count(d.id) as documents, count(distinct d.n) as numbers,
-                     min(d.n) as first_number, max(d.n) as last_number
-                from number_series s full join numbered d using (environment_id, stem)
-               group by environment_id, stem, s.counted
-              having s.counted is distinct from count(d.id) or count(distinct d.n) <> count(d.id)
-                  or min(d.n) <> 1 or max(d.n) <> count(d.id)) broken
-       -- The documents of a series of the environment move with their customers.
+      select * from (${incompleteSeries}) broken
+       -- The documents of a series of the environment move with their customers, and all cells together are checked for it.
        where (select is_home and slots_version = 0 from cell)
           or exists (select from customers c where c.environment_id = broken.environment_id and strpos(broken.id, c.invoice_number_base) > 0)`,
   },

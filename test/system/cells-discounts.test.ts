@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { readConfig } from '../../src/config.ts';
-import { check } from '../../src/main-admin.ts';
+import { check } from '../../src/main-check.ts';
 import { moveSlots } from '../../src/main-moves.ts';
 import type { Answer, Body } from '../support/harness.ts';
 import { OverCells } from '../support/over-cells.ts';
 import { until } from '../support/pressed.ts';
 import { printed } from '../support/printed.ts';
 
-// Discounts with a maximum of redemptions, whose customers are in a home cell and in two others.
+// Discounts with a maximum of redemptions, and a series of numbers, whose customers are in a home cell and in two others.
 const cells = await OverCells.start();
 const ok = cells.ok.bind(cells);
 const places = [null, 'cell_a', 'cell_b'] as const;
@@ -182,7 +182,8 @@ test('other terms of a discount are those of each cell when they have changed', 
   for (const cell of places) assert.equal((await redeem(discount, cell)).status, 400);
 });
 
-test('a discount with a maximum moves with its customers', async () => {
+test('a discount with a maximum and the invoices of a series move with their customers', async () => {
+  await ok('PUT', '/settings', { settings: { numbering: { invoices: { per: 'environment' } } } });
   const full = await newDiscount({ maximumRedemptions: 3 });
   const open = await newDiscount({ maximumRedemptions: 4 });
   // Slots move in the order of their codes.
@@ -196,6 +197,9 @@ test('a discount with a maximum moves with its customers', async () => {
       const customerExternalId = await cells.newCustomer(cell, rows[0].slot);
       const body = { customerExternalId, priceSlug: 'monthly', discountCode: discount.code, doNotCharge: true };
       assert.equal((await cells.ask('POST', '/subscriptions', body)).status, 200);
+      const lines = [{ description: 'Work', unitAmount: 1000 }];
+      const { invoice } = await ok('POST', '/invoices', { invoice: { customerExternalId, lines } });
+      await ok('POST', `/invoices/${invoice.id}/finalize`);
     }
   }
   const moves: [from: string, to: string, slots: number][] = [
@@ -212,15 +216,22 @@ test('a discount with a maximum moves with its customers', async () => {
   assert.equal((await redeem(open, 'cell_a')).status, 200);
   await assertUsedUp(open, 4);
   await assertSound();
-  for (const [allowed, broken] of [
-    [0, 'discountsKeepTheirMaximum'],
-    [1000, 'homeCountsAllowances'],
-  ]) {
-    await cells.admin.query('update cell_a.slots_allowances set allowed = $1', [allowed]);
+  for (const [corruption, name, cell] of [
+    ['update home.number_series set counted = 3', 'seriesOfCellsHaveNoGap', undefined],
+    [
+      'update home.number_series set counted = 2; update cell_a.slots_allowances set allowed = 0',
+      'discountsKeepTheirMaximum',
+      'cell_a',
+    ],
+    ['update cell_a.slots_allowances set allowed = 1000', 'homeCountsAllowances', 'cell_a'],
+  ] as const) {
+    await cells.admin.query(corruption);
     const report = await printed(async () =>
       assert.equal(await check(readConfig(cells.settings), { json: true }), false),
     );
-    const found = report.broken.map(({ name, cell }: Body) => [name, cell]);
-    assert.deepEqual(found, [[broken, 'cell_a']]);
+    assert.deepEqual(
+      report.broken.map((broken: Body) => [broken.name, broken.cell]),
+      [[name, cell]],
+    );
   }
 });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { readConfig } from '../../src/config.ts';
-import { check } from '../../src/main-admin.ts';
+import { check } from '../../src/main-check.ts';
 import type { Body } from '../support/harness.ts';
 import { OverCells } from '../support/over-cells.ts';
 import { until } from '../support/pressed.ts';
