@@ -56,7 +56,7 @@ interface CheckOptions extends Output {
 }
 
 /**
- * Returns whether all invariants hold. Read-only, on one snapshot; the service's own checks keep their stored results.
+ * Returns whether all invariants hold. Read-only; the service's own checks keep their stored results.
  */
 export async function check(config: Config, { full = false, ...output }: CheckOptions): Promise<boolean> {
   const startedAt = Date.now();

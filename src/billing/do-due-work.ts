@@ -36,8 +36,10 @@ const concurrency = 2;
 // The clock passes at most this much time at once. Consequences that fall due within a stretch are done after it, as of their own
 // instants.
 const stretchMs = 24 * 3_600_000;
-// The interval for checking work that another process has locked, and the time after which the lock counts as a bug.
+// The first interval for checking work that another process has locked, which doubles up to the longest one: each look takes part of
+// the time of that process. After the last time the lock counts as a bug.
 const lookAgainMs = 25;
+const longestLookAgainMs = 800;
 const longestHoldMs = 30_000;
 // A charge pending for this long belongs to a process that died or is slow: requesting it again does no harm.
 const unsentPatienceMs = 2_000;
@@ -144,13 +146,13 @@ interface Next {
 }
 
 async function doAll(run: Run): Promise<boolean> {
-  for (let idleSince: number | null = null; ; ) {
+  for (let idleSince: number | null = null, idleLooks = 0; ; ) {
     await run.runner.pause();
     const { answer: next } = await run.runner.act((work) => lookAhead(work, run));
     if (next === null) return true;
     if (Date.now() >= run.until) return false;
     if ((await doKinds(run, next)) > 0) {
-      idleSince = null;
+      [idleSince, idleLooks] = [null, 0];
       continue;
     }
     // Another process has locked the rest. In real time that is fine; a moving clock must wait for it.
@@ -163,7 +165,7 @@ async function doAll(run: Run): Promise<boolean> {
       idleSince = null;
     } else if (idleMs > longestHoldMs) {
       throw new Error(`another transaction has locked the due work (${next.kinds.join(', ')}) for ${idleMs} ms`);
-    } else await sleep(lookAgainMs);
+    } else await sleep(Math.min(lookAgainMs * 2 ** idleLooks++, longestLookAgainMs));
   }
 }
 

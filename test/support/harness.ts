@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { after } from 'node:test';
 import { sql } from 'kysely';
 import type pg from 'pg';
+import { request as sendRequest } from 'undici';
 import type { ExternalServices } from '../../src/app.ts';
 import { createApp, tasks } from '../../src/app.ts';
 import { createOrganization } from '../../src/billing/create-organization.ts';
@@ -303,19 +304,24 @@ export async function send(
   options: RequestOptions,
 ): Promise<Answer> {
   const isText = typeof body === 'string' || body instanceof Uint8Array;
-  const response = await fetch(address + (path.startsWith('/api/') ? path : `/api/v1${path}`), {
+  // Tests make some hundred thousand requests, and fetch takes four times as long for each.
+  const response = await sendRequest(address + (path.startsWith('/api/') ? path : `/api/v1${path}`), {
     method,
     headers: {
       ...(options.key ? { authorization: `Bearer ${options.key}` } : {}),
       ...(body === undefined ? {} : { 'content-type': 'application/json' }),
       ...options.headers,
     },
-    ...(body === undefined ? {} : { body: isText ? (body as string) : JSON.stringify(body) }),
+    body: body === undefined ? null : isText ? body : JSON.stringify(body),
   });
-  const text = await response.text();
+  const text = await response.body.text();
   return {
-    status: response.status,
-    headers: response.headers,
+    status: response.statusCode,
+    headers: new Headers(
+      Object.entries(response.headers).flatMap(([name, values]) =>
+        [values ?? []].flat().map((value): [string, string] => [name, value]),
+      ),
+    ),
     body: text.startsWith('{') || text.startsWith('[') ? JSON.parse(text) : text,
   };
 }
