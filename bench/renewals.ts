@@ -1,6 +1,7 @@
 import { pipeline } from 'node:stream/promises';
 import pg from 'pg';
 import { from, to } from 'pg-copy-streams';
+import { advisoryLocks } from '../src/database/advisory-locks.ts';
 import { withCosts } from './costs.ts';
 import {
   atOnce,
@@ -62,6 +63,8 @@ async function copiedRows(client: pg.Client): Promise<{ rowsPerSecond: number; r
     const { rows: counted } = await client.query<{ count: string }>(`select count(*) from ${table}`);
     rows += Number(counted[0]?.count);
   }
+  // The service checks its data some time after its start.
+  await client.query('select pg_advisory_lock($1, hashtext(current_schema()))', [advisoryLocks.checks]);
   // The accounts stay. They may reference credits and series, which reference periods; here none does.
   await client.query(`
     alter table ledger_accounts
