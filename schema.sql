@@ -5518,15 +5518,16 @@ begin
   with item as (
     select s.id as subscription_id, i.price_id, p.product_id, s.pricing_model_id, e.currency, s.interval_unit, s.interval_count,
            s.discounted, s.current_billing_period_start, step.step, cost.amount
-      from subscriptions s
+      -- Without statistics, PostgreSQL would look at all subscriptions of a status, or at all items of a price.
+      from (select * from subscriptions where environment_id = of_environment and customer_id = of_customer offset 0) s
       join environments e on e.id = s.environment_id
      cross join lateral (select charged_step(e.currency) as step) step
-      join subscription_items i on i.environment_id = s.environment_id and i.subscription_id = s.id and i.expired_at is null
+     cross join lateral (select * from subscription_items
+                          where environment_id = s.environment_id and subscription_id = s.id and expired_at is null offset 0) i
       join prices p on p.environment_id = i.environment_id and p.id = i.price_id and p.type = 'subscription'
      cross join lateral (select case when i.pricing is null then i.unit_price * i.quantity
                                 else price_of_units(i.pricing, i.quantity, step.step) end as amount) cost
-     where s.environment_id = of_environment and s.customer_id = of_customer
-       and s.status in ('active', 'past_due', 'cancellation_scheduled') and s.arrears <> 'unpaid'
+     where s.status in ('active', 'past_due', 'cancellation_scheduled') and s.arrears <> 'unpaid'
        and s.renews and not s.do_not_charge
        and s.current_billing_period_start < s.current_billing_period_end
        and (s.trial_end is null or s.current_billing_period_end > s.trial_end)
