@@ -63,7 +63,7 @@ async function copiedRows(client: pg.Client): Promise<{ rowsPerSecond: number; r
     const { rows: counted } = await client.query<{ count: string }>(`select count(*) from ${table}`);
     rows += Number(counted[0]?.count);
   }
-  // The service checks its data some time after its start.
+  // A check of the service's data would hold locks on these tables.
   await client.query('select pg_advisory_lock($1, hashtext(current_schema()))', [advisoryLocks.checks]);
   // The accounts stay. They may reference credits and series, which reference periods; here none does.
   await client.query(`

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -21,6 +22,11 @@ export const settingsForTests = {
   plan_cache_mode: 'force_generic_plan',
   unix_socket_directories: socketDirectory,
 };
+
+/** The programs of the oldest supported version, on machines that have it. */
+export const oldestPostgres = ['/usr/lib/postgresql/15/bin', '/opt/homebrew/opt/postgresql@15/bin'].find((path) =>
+  existsSync(path),
+);
 
 /**
  * Runs `act` with a real PostgreSQL server that is deleted afterwards. `binaries` selects another version's programs.

@@ -1,13 +1,12 @@
 import { execFile } from 'node:child_process';
 import { randomInt } from 'node:crypto';
-import { existsSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { availableParallelism, cpus } from 'node:os';
 import process from 'node:process';
 import { parseArgs } from 'node:util';
 import { seedVariable, testSeed } from '../test/support/seed.ts';
 import { staleFiles } from './generated.ts';
-import { settingsForTests, withScratchPostgres } from './scratch-postgres.ts';
+import { oldestPostgres, settingsForTests, withScratchPostgres } from './scratch-postgres.ts';
 import { longestFirst, readDurations, saveDurations, secondsOf } from './test-durations.ts';
 import { processesOf, runsAlone } from './test-plan.ts';
 import { cellsName, cellsVariables, serverVariables, titleOf, withQueue } from './test-queue.ts';
@@ -36,10 +35,6 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal
 const concurrency = availableParallelism() + 2;
 const longestShown = 15;
 
-/** The programs of the oldest supported version, on machines that have it. */
-const oldestPostgres = ['/usr/lib/postgresql/15/bin', '/opt/homebrew/opt/postgresql@15/bin'].find((path) =>
-  existsSync(path),
-);
 const oldestName = 'PostgreSQL 15';
 /** The files that also run with customers in several cells. */
 const onCells = [

@@ -36,8 +36,8 @@ const concurrency = 2;
 // The clock passes at most this much time at once. Consequences that fall due within a stretch are done after it, as of their own
 // instants.
 const stretchMs = 24 * 3_600_000;
-// The first interval for checking work that another process has locked, which doubles up to the longest one: each look takes part of
-// the time of that process. After the last time the lock counts as a bug.
+// The interval for checking work that another process has locked. It doubles up to the longest one, because each look slows that
+// process. A lock that is held longer counts as a bug.
 const lookAgainMs = 25;
 const longestLookAgainMs = 800;
 const longestHoldMs = 30_000;

@@ -23,8 +23,8 @@ import { statementsOfPlaced } from './placed-migration.ts';
 const migrationsDirectory = new URL('../../migrations/', import.meta.url);
 const oldestServerVersion = 150_000;
 
-// Requests wait behind a statement that waits for a table. So a migration waits a moment, lets them pass, and begins again. It also
-// does after a deadlock: requests lock tables in another order.
+// Requests wait behind a migration that waits for a table. So it waits a moment, lets them pass, and begins again. A migration that
+// a deadlock has ended begins again too, because requests lock tables in another order.
 const lockTimeoutMs = 1000;
 const pauseMs = 500;
 const mostAttempts = 40;
@@ -117,7 +117,8 @@ async function runMigrations(
     if (!tableInUse.has((error as { code?: unknown }).code)) throw error;
     if (attempt === mostAttempts)
       throw new Error(
-        `The tables that a migration changes are in use without a break, by a backup or a long statement. Nothing was changed. Migrate again once it has ended. (${(error as Error).message})`,
+        `A migration could not lock the tables that it changes within ${mostAttempts} attempts: ${(error as Error).message}. ` +
+          'Nothing was changed. Wait for the backup or the long statement that uses them, and migrate again.',
       );
     await sleep(pauseMs);
   }

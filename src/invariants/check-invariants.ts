@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import { sql } from 'kysely';
 import type { Database } from '../database/database.ts';
 import { keepEventsInPlace } from '../usage/store-read.ts';
@@ -50,7 +51,7 @@ export interface CheckedInvariant {
 // The memory for sums over ten million rows: on disk they would take several times as long.
 const memory = '256MB';
 
-/** Whether an invariant adds up what is after a mark, and kept sums of what is before it. */
+/** Whether an invariant adds kept sums of the rows before a mark to the rows after it. */
 export function readsSums({ query }: Invariant): boolean {
   return typeof query === 'function';
 }
@@ -71,11 +72,13 @@ export async function checkInvariants(worker: Database, since: Since = null): Pr
       for (const invariant of those) found.set(invariant.name, await findViolations(db, invariant, since));
     });
   };
-  // Another check may advance the mark and its sums, so all of these read the same ones.
+  // Invariants that read sums share a snapshot, because another check may advance the mark and its sums.
   await checkTogether(invariants.filter(readsSums));
-  // Each of the others by itself: while a snapshot is kept, indexes keep the entries of former rows, which due work then passes.
+  // The others have one each. A long snapshot keeps former rows from being cleaned up, and due work reads past their index entries.
   for (const invariant of invariants) if (!readsSums(invariant)) await checkTogether([invariant]);
-  return invariants.map(({ name, sentence }) => ({ name, sentence, violations: found.get(name) ?? none }));
+  return invariants.map(({ name, sentence }) => {
+    const violations = found.get(name);
+    assert(violations, 'every invariant was checked');
+    return { name, sentence, violations };
+  });
 }
-
-const none: Violations = { count: 0, rows: [] };

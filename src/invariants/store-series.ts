@@ -1,11 +1,11 @@
 import { sql } from 'kysely';
 import type { Database } from '../database/database.ts';
 
-// A series of numbers stays in its cell, and its documents move with their customers. So only all cells together know whether it
-// has a gap, and no snapshot shows them together. First the series are read, then their last numbers, and then the documents up to
-// those, which nobody adds to any more.
+// A series of an environment stays in its cell, and its documents move with their customers. So only all cells together know whether
+// it has a gap, and no snapshot shows all cells. Three reads replace one: the incomplete series, then their last numbers, then the
+// documents up to these numbers, which are all committed by then.
 
-/** Invoices and credit notes with the number as the stem of its series and the rest. A text that is no such number is in no series. */
+/** The numbers of invoices and credit notes, split into stem and counter. One that does not split gets a stem that no series has. */
 const numberedDocuments = sql`
   select environment_id, id, coalesce(substring(number from '^(.*-)[0-9]+$'), '') as stem,
          coalesce(substring(number from '-([0-9]+)$')::numeric, 1) as n
@@ -75,7 +75,7 @@ export async function findSeriesWithGaps(ask: AskEach): Promise<SeriesWithGap[]>
 
 const nothing: Numbers = { counted: 0n, lastNumber: 0n, documents: 0n, sum: 0n, squares: 0n };
 
-/** Whether these are the numbers from 1 to the last one. The squares tell it when one stands twice, and others make up for it. */
+/** Whether these are the numbers from 1 to the last one. Sums of squares differ where a duplicate makes up for a gap in the sums. */
 export function isComplete({ counted, lastNumber, documents, sum, squares }: Numbers): boolean {
   return (
     lastNumber <= counted &&

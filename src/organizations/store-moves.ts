@@ -21,13 +21,6 @@ export async function findMove(home: Database): Promise<SlotMove | null> {
   return rows[0] ?? null;
 }
 
-/** A text that changes with each move; null while customers may move. */
-export async function findRest(home: Database): Promise<string | null> {
-  const { rows } = await sql<{ rest: string }>`
-    select slots_version::text as rest from cell where not exists (select from slots_moving)`.execute(home);
-  return rows[0]?.rest ?? null;
-}
-
 /** The slots of a cell that are not moving. */
 export async function listSlots(home: Database, cell: string | null): Promise<string[]> {
   const { rows } = await sql<{ code: string }>`

@@ -304,7 +304,7 @@ export async function send(
   options: RequestOptions,
 ): Promise<Answer> {
   const isText = typeof body === 'string' || body instanceof Uint8Array;
-  // Tests make some hundred thousand requests, and fetch takes four times as long for each.
+  // fetch takes several times the processor time.
   const response = await sendRequest(address + (path.startsWith('/api/') ? path : `/api/v1${path}`), {
     method,
     headers: {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import type pg from 'pg';
 import { createDatabase, createPool, queueSchemaOf } from '../../src/database/database.ts';
 import { migrate } from '../../src/database/migrate.ts';
-import { homeSlot, slots } from '../../src/kernel/id.ts';
+import { slotOfNumber, slots } from '../../src/kernel/id.ts';
 import {
   findIdentity,
   giveSlots,
@@ -120,7 +120,7 @@ export async function giveAllSlots(
 ): Promise<void> {
   const [home, ...others] = cells;
   assert(home);
-  const codes = allSlots();
+  const codes = Array.from({ length: slots }, (_, number) => slotOfNumber(number));
   await home.ownerPool.query(
     `with version as (update cell set slots_version = slots_version + 1)
      insert into slots (code, cell) select unnest($1::text[]), $2 on conflict (code) do update set cell = excluded.cell`,
@@ -131,10 +131,4 @@ export async function giveAllSlots(
     if (name === wanted) await ownerPool.query('insert into slots_here (code) select unnest($1::text[])', [codes]);
   }
   await services.cells?.refresh();
-}
-
-/** Every slot but home's own. */
-function allSlots(): string[] {
-  const signs = [...'0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'];
-  return signs.flatMap((one) => signs.map((other) => one + other)).filter((code) => code !== homeSlot);
 }

@@ -149,7 +149,8 @@ export class OwnPostgres {
 
   async startAgain(): Promise<void> {
     const { url } = await startEmbeddedPostgres({
-      ...{ dataDirectory: this.#dataDirectory, log: () => undefined },
+      dataDirectory: this.#dataDirectory,
+      log: () => undefined,
       ...this.#binaries,
     });
     assert(this.#url === '' || this.#url === url, 'another program has taken its port');

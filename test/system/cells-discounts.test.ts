@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { readConfig } from '../../src/config.ts';
+import { advisoryLocks } from '../../src/database/advisory-locks.ts';
 import { check } from '../../src/main-check.ts';
 import { moveSlots } from '../../src/main-moves.ts';
 import type { Answer, Body } from '../support/harness.ts';
@@ -216,6 +217,14 @@ test('a discount with a maximum and the invoices of a series move with their cus
   assert.equal((await redeem(open, 'cell_a')).status, 200);
   await assertUsedUp(open, 4);
   await assertSound();
+  // A document that moves would be missed or met twice.
+  const isMoving = `insert into home.slots_moving (code, source, target) values ('zz', null, 'cell_a')`;
+  await cells.admin.query(`select pg_advisory_lock(${advisoryLocks.mover}, hashtext('home')); ${isMoving}`);
+  const { invariants } = await printed(async () =>
+    assert.equal(await check(readConfig(cells.settings), { json: true }), true),
+  );
+  assert(!invariants.some(({ name }: Body) => name === 'seriesOfCellsHaveNoGap'));
+  await cells.admin.query('delete from home.slots_moving; select pg_advisory_unlock_all()');
   for (const [corruption, name, cell] of [
     ['update home.number_series set counted = 3', 'seriesOfCellsHaveNoGap', undefined],
     [

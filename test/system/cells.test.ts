@@ -124,7 +124,7 @@ test('a check covers the cells, and names the cell of a broken row', async () =>
   const report = await printed(async () => {
     isSound = await check(config(), json);
   });
-  // Home is compared with each of the three others.
+  // Home's allowances are compared with those of each other cell, and series over all four.
   assert.deepEqual([isSound, report.checked], [false, 4 * invariants.length + 4]);
   assert.deepEqual(
     report.broken.map(({ cell, name }: Body) => [cell, name]),

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import pg from 'pg';
-import { withScratchPostgres } from '../../scripts/scratch-postgres.ts';
+import { oldestPostgres, withScratchPostgres } from '../../scripts/scratch-postgres.ts';
 import { findEmbeddedPostgres } from '../../src/embedded-postgres/start.ts';
 import { type Body, send } from '../support/harness.ts';
 import { program } from '../support/program.ts';
@@ -385,12 +385,8 @@ async function serveWithoutOwning(url: string): Promise<void> {
   await login.end();
 }
 
-/** The PostgreSQL servers to run against with DATABASE_URL: the newest one always, the oldest supported one where it is installed. */
-const binaries = ['/usr/lib/postgresql/15/bin', '/opt/homebrew/opt/postgresql@15/bin'].filter((path) =>
-  existsSync(path),
-);
-
-for (const directory of [undefined, ...binaries]) {
+// DATABASE_URL names the newest server always, and the oldest supported one where it is installed.
+for (const directory of new Set([undefined, oldestPostgres])) {
   test(`DATABASE_URL is served from (${directory ?? 'packaged PostgreSQL'}), a user who may too little is told what is missing, and a login that owns nothing is enough`, async () => {
     await withScratchPostgres(
       async (url) => {
