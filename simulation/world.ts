@@ -18,6 +18,7 @@ const longestWaitMs = 90_000;
 const pauseMs = 25;
 // From then on a new worker frees the jobs of a dead one, as an operator would.
 const patienceMs = 1_500;
+const isPeriodic = sql`identifier like 'forget%' or identifier like 'check%'`;
 
 export type Crash = 'serve' | 'work' | 'backend' | 'postgres';
 
@@ -237,15 +238,15 @@ export class World implements Pages {
     if (answer.status !== 200) throw new Defect(`the clock does not move: ${JSON.stringify(answer.body)}`);
   }
 
-  /** Makes deferred jobs run now. Returns the remaining ones. */
+  /** Makes deferred jobs run now, except periodic ones, and returns the remaining ones. A check would draw most faults to itself. */
   async #hurryJobs(): Promise<{ readonly task: string; readonly held: boolean }[]> {
     const { owner } = this.database;
     const { rows } = await sql<{ task: string; held: boolean }>`
       with hurried as (
-        update _private_jobs set run_at = now() where run_at > now() and locked_at is null)
+        update _private_jobs set run_at = now()
+         where run_at > now() and locked_at is null and task_id not in (select id from _private_tasks where ${isPeriodic}))
       select t.identifier as task, j.locked_at is not null as held
-        from _private_jobs j join _private_tasks t on t.id = j.task_id
-       where t.identifier not like 'forget%' and t.identifier not like 'check%'`.execute(owner);
+        from _private_jobs j join _private_tasks t on t.id = j.task_id where not (${isPeriodic})`.execute(owner);
     // Workers look for scheduled jobs once a second, or when notified. Each of that count is a look.
     const count = rows.filter(({ held }) => !held).length;
     if (count > 0) await sql`select pg_notify('jobs:insert', ${JSON.stringify({ count })})`.execute(owner);

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { letEventsArrive } from './archives/actions.ts';
 import type { Config } from './config.ts';
-import { advisoryLocks } from './database/advisory-locks.ts';
+import { advisoryLocks, releaseLock } from './database/advisory-locks.ts';
 import { refusedSlots } from './database/cells.ts';
 import type { Database } from './database/database.ts';
 import type { Log } from './http/log.ts';
@@ -80,7 +80,7 @@ export function tryMoving<Answer>(
       return await act({ config, home: worker, homeName: server.schema, open });
     } finally {
       await runUndo(undo, { error: () => undefined });
-      await sql`select pg_advisory_unlock(${advisoryLocks.mover}, hashtext(current_schema()))`.execute(connection);
+      await releaseLock(connection, advisoryLocks.mover);
     }
   });
 }

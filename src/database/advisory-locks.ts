@@ -1,3 +1,6 @@
+import { sql } from 'kysely';
+import type { Database } from './database.ts';
+
 /**
  * The first number of each advisory lock of the service, across all processes on one database. The second one is a hash
  * of the schema, which keeps installations apart, or of an id that the service made. PostgreSQL keeps locks of two
@@ -27,3 +30,11 @@ export const advisoryLocks = {
   /** The command that moves slots. */
   mover: 7012,
 } as const;
+
+/**
+ * Releases a lock of this schema that the connection holds. A lost connection has released it already, and the error
+ * that lost it is the one to report.
+ */
+export async function releaseLock(connection: Database, lock: number): Promise<void> {
+  await sql`select pg_advisory_unlock(${lock}, hashtext(current_schema()))`.execute(connection).catch(() => undefined);
+}

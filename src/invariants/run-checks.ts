@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'kysely';
-import { advisoryLocks } from '../database/advisory-locks.ts';
+import { advisoryLocks, releaseLock } from '../database/advisory-locks.ts';
 import type { Database } from '../database/database.ts';
+import { defaultMaxAttempts } from '../jobs/queue.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import { Problem } from '../kernel/problem.ts';
 import { type CheckedInvariant, checkInvariants, invariants, readsSums } from './check-invariants.ts';
@@ -54,7 +55,8 @@ export async function askForFirstCheck(worker: Database): Promise<void> {
   const last = await findLastRun(worker);
   if (last !== null && last.startedAt > Date.now() - oldestMs) return;
   const runAt = new Date(Date.now() + firstCheckAfterMs).toISOString();
-  await sql`select enqueue_job(${checkTask}, '{}'::json, ${checkTask}, ${runAt}::timestamptz, 3)`.execute(worker);
+  await sql`select enqueue_job(${checkTask}, '{}'::json, ${checkTask}, ${runAt}::timestamptz,
+    ${defaultMaxAttempts}::integer)`.execute(worker);
 }
 
 export function createChecks(worker: Database): Checks {
@@ -86,7 +88,7 @@ async function runCheck(worker: Database, { full, waits }: CheckOptions): Promis
     try {
       return await checkAndKeep(connection, full);
     } finally {
-      await sql`select pg_advisory_unlock(${checkLock}, hashtext(current_schema()))`.execute(connection);
+      await releaseLock(connection, checkLock);
     }
   });
 }

@@ -19,7 +19,7 @@ export type Task = (context: JobContext, payload: Readonly<Record<string, unknow
 export type TaskList = Readonly<Record<string, Task>>;
 
 // graphile-worker waits e^attempt seconds between attempts: 25 of them span more than three days.
-const defaultMaxAttempts = 25;
+export const defaultMaxAttempts = 25;
 // The request runs an effect right after its commit. The delayed job covers the case that the request dies.
 const effectFallbackDelayMs = 60_000;
 

@@ -112,19 +112,33 @@ describe('the checks by themselves', () => {
   test('the checks by themselves are asked for at a start where the last one is old, and made by a job', async () => {
     await askForFirstCheck(app.owner);
     const jobs = () =>
-      sql`select t.identifier from _private_jobs j join _private_tasks t on t.id = j.task_id
+      sql`select j.max_attempts as attempts from _private_jobs j join _private_tasks t on t.id = j.task_id
            where t.identifier = ${checkTask}`.execute(app.owner);
     assert.equal((await jobs()).rows.length, 0);
     await sql`update check_runs set started_at = started_at - 3700000`.execute(app.owner);
     await askForFirstCheck(app.owner);
     await askForFirstCheck(app.owner);
-    assert.equal((await jobs()).rows.length, 1);
+    assert.deepEqual((await jobs()).rows, [{ attempts: 25 }]);
     await sql`select remove_job(${checkTask})`.execute(app.owner);
     const before = Date.now();
     const task = app.tasks[checkTask];
     assert(task);
     await task({ database: app.database, tasks: app.tasks, services: { checks } }, {});
     assert(((await findLastRun(app.owner))?.startedAt ?? 0) >= before);
+  });
+
+  test('a check that loses its connection tells of that, and the next one runs', async () => {
+    const lost = checks.run({ full: false, waits: true });
+    const told = assert.rejects(lost, /terminat|ECONNRESET/);
+    for (let ended = 0; ended === 0; ) {
+      const { rows } = await sql<{ ended: number }>`
+        select count(pg_terminate_backend(pid))::integer as ended from pg_locks
+         where locktype = 'advisory' and classid = ${sql.lit(advisoryLocks.checks)} and granted
+           and database = (select oid from pg_database where datname = current_database())`.execute(app.owner);
+      ended = rows[0]?.ended ?? 0;
+    }
+    await told;
+    assert.equal((await checks.run({ full: false, waits: true })).healthy, true);
   });
 
   test('/metrics says how many rows break what, and names nobody', async () => {

@@ -16,7 +16,6 @@ export const shortFiles: Readonly<Record<string, string>> = {
   'src/http/operator.ts': 'compares a secret',
   'src/http/version.ts': 'one function that many files use',
   'src/invoicing/actions-settings.ts': 'one verb of the API',
-  'src/database/advisory-locks.ts': 'the list of all advisory locks',
   'src/kernel/html.ts': 'one function that many files use',
   'src/kernel/record.ts': 'one function that many files use',
   'src/payments/processor-manual.ts': 'one processor',
