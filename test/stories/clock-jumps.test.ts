@@ -97,8 +97,8 @@ const days = Array.from({ length: Math.ceil((end - start) / day) }, (_, index) =
   .concat(months.filter((at) => !isLookedAtDaily(at)))
   .sort((a, b) => a - b);
 // Most of the days, so that some steps pass several, and instants in between.
-const [mostDays = []] = fc.sample(fc.subarray(days, { minLength: 45 }), 1);
-const between = fc.sample(fc.integer({ min: start + 3 * day, max: end }), 20);
+const [mostDays = []] = fc.sample(fc.subarray(days, { minLength: 35 }), 1);
+const between = fc.sample(fc.integer({ min: start + 3 * day, max: end }), 12);
 const steps = [...mostDays, ...between, end].filter((at) => at > start + 3 * day).sort((a, b) => a - b);
 
 test('running every job again, or beside each other, changes nothing', async () => {

@@ -10,7 +10,7 @@ import { newModelWorld } from '../support/usage-model-world.ts';
 
 const app = await startTestApp();
 // More runs go deeper.
-const runs = Number(process.env.MODEL_RUNS ?? 10);
+const runs = Number(process.env.MODEL_RUNS ?? 6);
 
 async function newRun(): Promise<Known> {
   const world = await newModelWorld(app);
