@@ -245,8 +245,11 @@ async function publishOfInvoices(
   ended: readonly ChangedCharge[],
   before: ReadonlyMap<string, InvoiceRow>,
 ): Promise<void> {
-  const failed = ended.flatMap(({ payment: { id: cause, status }, invoice }) =>
-    invoice === null || status === 'succeeded' ? [] : { type: 'invoice.payment_failed' as const, invoice, cause },
+  // A bank that asks its customer first has not refused.
+  const failed = ended.flatMap(({ payment, invoice }) =>
+    invoice === null || endOf(payment) !== 'payment.failed'
+      ? []
+      : { type: 'invoice.payment_failed' as const, invoice, cause: payment.id },
   );
   await publishInvoices(work, failed);
   const paid = ended.flatMap(({ payment: { id: cause, status }, invoice }) => {

@@ -66,16 +66,18 @@ test('an intent that was canceled at Stripe cancels the payment', async () => {
   assert.equal((await payment(customerId)).status, 'canceled');
 });
 
-test('an action that the customer has taken pays the subscription', async () => {
+test('an action that the customer has taken pays the subscription, and no payment has failed', async () => {
   const { customerId, subscriptionId, intentId } = await subscribed('pm_card_needsAction');
   await send(stripeEvent('payment_intent.requires_action', objects.intent(intentId)));
   await app.runJobs();
-  assert.equal((await payment(customerId)).status, 'requires_action');
+  const { status, invoiceId } = await payment(customerId);
+  assert.equal(status, 'requires_action');
   objects.succeed(intentId);
   await send(stripeEvent('payment_intent.succeeded', objects.intent(intentId)));
   await app.runJobs();
   assert.equal((await payment(customerId)).nextAction, null);
   assert.equal(await subscriptionStatus(subscriptionId), 'active');
+  assert.deepEqual(await eventsOf(app, invoiceId), ['invoice.created', 'invoice.finalized', 'invoice.paid']);
 });
 
 test('an event that overtakes the answer of its charge settles the one charge there is', async () => {
