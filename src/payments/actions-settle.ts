@@ -15,7 +15,7 @@ import type { InvoiceRow } from '../invoicing/store.ts';
 import { lockInvoices, saveCollections } from '../invoicing/store-collecting.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import { renderPayment } from './actions.ts';
-import { decideCharge, livePaymentStatuses } from './payment.ts';
+import { decideCharge, livePaymentStatuses, outcomeSeen } from './payment.ts';
 import type { ChargeOutcome, ChargeRequest, PaymentProcessor, Processors } from './processor.ts';
 import type { PaymentRow } from './store.ts';
 import * as store from './store.ts';
@@ -202,9 +202,10 @@ export async function applyChargeOutcomes(work: Work, reported: readonly Reporte
   const isReversal = reported.some(({ outcome }) => outcome.result === 'reversed');
   const credited = isReversal ? await sumCreditNoteRefunds(work, paymentIds) : new Map<string, bigint>();
   const waiting: PaymentRow[] = [];
-  const changes = reported.flatMap(({ paymentId, outcome }) => {
+  const changes = reported.flatMap(({ paymentId, outcome: told }) => {
     const payment = payments.get(paymentId);
     if (payment === undefined) return [];
+    const outcome = outcomeSeen(payment, told);
     const now = instantOf(work, payment.customerId);
     const changed = decideCharge(payment, outcome, now);
     if (changed === null) return [];

@@ -134,6 +134,15 @@ export interface ChargeState {
 }
 
 /**
+ * The outcome for a payment in this status. Money that came and was taken back before anybody asked has never arrived: the
+ * charge of a payment in flight has failed then.
+ */
+export function outcomeSeen({ status }: Pick<ChargeState, 'status'>, outcome: ChargeOutcome): ChargeOutcome {
+  if (outcome.result !== 'reversed' || !livePaymentStatuses.some((each) => each === status)) return outcome;
+  return { result: 'failed', reference: null, code: outcome.code, message: outcome.message };
+}
+
+/**
  * The payment after an outcome of its charge at `now`; null if a repeated or late report changes nothing. Refuses with
  * `refundInFlight` a reversal while a refund is pending: the processor reports it again.
  */

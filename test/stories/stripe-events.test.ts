@@ -164,6 +164,19 @@ describe('refunds and disputes at Stripe', () => {
     assert.deepEqual(await eventsOf(app, paymentId), ['payment.succeeded', 'payment.failed']);
   });
 
+  test('money that came and was lost in a dispute before anybody asked has never arrived', async () => {
+    const { customerId, subscriptionId, paymentId, intentId } = await subscribed('pm_usBankAccount_success');
+    objects.succeed(intentId);
+    await send(stripeEvent('charge.dispute.closed', objects.dispute(intentId, 'lost')));
+    await app.runJobs();
+    const { status, failureCode, invoiceId } = await payment(customerId);
+    assert.deepEqual([status, failureCode], ['failed', 'dispute_lost (fraudulent)']);
+    // The first payment of a subscription has failed, as if the bank had refused it.
+    assert.equal((await app.get(`/invoices/${invoiceId}`)).invoice.status, 'void');
+    assert.equal(await subscriptionStatus(subscriptionId), 'canceled');
+    assert.deepEqual(await eventsOf(app, paymentId), ['payment.failed']);
+  });
+
   test('a dispute that is won changes nothing', async () => {
     const { customerId, intentId } = await subscribed('pm_card_visa');
     await send(stripeEvent('charge.dispute.created', objects.dispute(intentId, 'needs_response')));
