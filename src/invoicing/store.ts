@@ -377,8 +377,9 @@ export function pageOfLines(work: Work, request: PageRequest): Promise<{ rows: I
 export async function hasAmounts(work: Work): Promise<boolean> {
   const { rows } = await sql<{ found: boolean }>`
     select exists (select from prices where environment_id = ${work.environmentId} and (unit_price > 0 or pricing is not null))
-        or exists (select from discounts where environment_id = ${work.environmentId} and amount_type = 'fixed')
+        or exists (select from discounts where environment_id = ${work.environmentId} and (amount_type = 'fixed' or minimum_amount is not null))
         or exists (select from invoices where environment_id = ${work.environmentId})
+        or exists (select from invoice_items where environment_id = ${work.environmentId})
         or exists (select from customer_balances where environment_id = ${work.environmentId}) as found`.execute(
     work.db,
   );

@@ -124,6 +124,17 @@ test('a fixed discount keeps the currency that it is meant in; a percentage is t
   refused(await put({ currency: 'USD' }, key), 409, /must stay EUR/);
 });
 
+test('an item that waits for its invoice, and the least that a discount asks for, keep their currency', async () => {
+  const [waiting, least] = [(await app.newOrganization()).testKey, (await app.newOrganization()).testKey];
+  const customer = { externalId: 'item', email: 'i@acme.test', name: 'Item' };
+  await app.post('/customers', { customer }, { key: waiting });
+  const invoiceItem = { customerExternalId: 'item', description: 'Travel', unitAmount: 1000 };
+  await app.post('/invoice-items', { invoiceItem }, { key: waiting });
+  const discount = { name: 'D', code: 'BIG', amount: 50, amountType: 'percent', duration: 'once', minimumAmount: 5000 };
+  await app.post('/discounts', { discount }, { key: least });
+  for (const key of [waiting, least]) refused(await put({ currency: 'JPY' }, key), 409, /must stay USD/);
+});
+
 test('prices made while the currency changes are all in the currency that the environment ends with', async () => {
   for (let round = 0; round < 5; round++) {
     const { testKey: key, testEnvironmentId } = await app.newOrganization();
