@@ -29,7 +29,7 @@ import {
 import { findGivenDiscount, redeem } from './actions-discounts.ts';
 import { quoteTaxes } from './actions-tax.ts';
 import { consolidate, isConsolidated, partOf, refusePart } from './consolidation.ts';
-import { fitRequest, type LeftUsage, trueUpAfter } from './fitting-lines.ts';
+import { fitPaybacks, fitRequest, type LeftUsage, trueUpAfter } from './fitting-lines.ts';
 import type { AppliedDiscount, Invoice, InvoiceDiscount } from './invoice.ts';
 import { isWritten, itemOf, type NewLine, priceLine, unpricedLine } from './invoice-line-item.ts';
 import { draftInvoice, type NewInvoice } from './new-invoice.ts';
@@ -191,6 +191,9 @@ async function composeDraft(
     seller: settings.seller,
     written,
   };
+  // Without a line that was taken off, the rest may not cover what became cheaper.
+  if (ofPeriod !== null && fitPaybacks(request).left.length > 0)
+    throw new Problem('draftOfPeriod', { id, reason: 'its usage pays back more than the other lines cost' });
   return composeRows(work, { id, createdAt, buyer: buyerOf(customer) }, request, lines);
 }
 

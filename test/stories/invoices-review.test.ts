@@ -38,7 +38,10 @@ async function newReviewed(settings: Body = { reviewHours: 48 }, price = 'pro', 
       plan('year', 30_000, [], { intervalUnit: 'year', slug: 'year-price' }),
       plan('least', 3000, [], { minimumCommitment: 20_000 }),
     ],
-    usageMeters: [meter('calls', 'Calls', { slug: 'calls', unitPrice: 0, pricing })],
+    usageMeters: [
+      meter('calls', 'Calls', { slug: 'calls', unitPrice: 0, pricing }),
+      meter('bytes', 'Bytes', { slug: 'bytes', unitPrice: 0, pricing: { ...pricing, model: 'volume' } }),
+    ],
     resources: [],
   });
   const { customerId } = await newCustomer(by, 'ada', { token });
@@ -364,6 +367,29 @@ test('the last line of a draft stays, because an invoice has one, and due work g
   assert.match(await refusal('DELETE', path), /^400 .*void the draft instead/);
   await moveTo('2026-05-02');
   assert.equal((await by.get(`/invoices/${draft.id}`)).invoice.status, 'paid');
+});
+
+test('an item stays on a draft whose usage pays back more than the other lines cost', async () => {
+  const { by, id, customerId, newest, moveTo, refusal } = await newReviewed({
+    reviewHours: 48,
+    billingThresholdAmount: 5000,
+  });
+  const use = (amount: number) => {
+    const usageEvent = { subscriptionId: id, priceSlug: 'bytes', amount, transactionId: `bytes ${amount}` };
+    return by.post('/usage-events', { usageEvent });
+  };
+  // 1,000 are 100.00, which the threshold bills; 1,200 are 60.00.
+  await use(1000);
+  await moveTo('2026-04-10');
+  await use(200);
+  await by.post('/invoice-items', { invoiceItem: { customerId, description: 'Set-up', unitAmount: 1500 } });
+  await moveTo('2026-05-01');
+  const { invoice, invoiceLineItems } = await newest();
+  assert.deepEqual([invoice.status, amounts({ invoiceLineItems })], ['draft', [3000, -4000, 1500]]);
+  const path = `/invoices/${invoice.id}/lines/${invoiceLineItems[2].id}`;
+  assert.match(await refusal('DELETE', path), /^400 .*pays back more than the other lines cost/);
+  await moveTo('2026-05-03');
+  assert.deepEqual([(await newest()).invoice.total, (await newest()).invoice.status], [500, 'paid']);
 });
 
 test('while a renewal takes an item, it is not changed, and of many that are added at once none is lost', async () => {
