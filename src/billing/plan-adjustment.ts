@@ -453,11 +453,13 @@ export async function priceChange(work: Work, change: PeriodChange): Promise<Pla
   };
 }
 
-/** The period's own invoice without any received or pending payment, credit note or balance (worked example A4). */
+/**
+ * The period's own invoice without any received or pending payment, credit note or balance (worked example A4). One of
+ * which a balance was credited is not voided after its payment was taken back.
+ */
 function isNeverPaid(invoice: PeriodInvoice): boolean {
-  return (
-    isForPeriod(invoice) && invoice.status === 'open' && !invoice.isBeingPaid && amountDue(invoice) === invoice.total
-  );
+  const isUntouched = amountDue(invoice) === invoice.total && invoice.balanceCredited === 0n;
+  return isForPeriod(invoice) && invoice.status === 'open' && !invoice.isBeingPaid && isUntouched;
 }
 
 /**

@@ -279,6 +279,29 @@ test('a change of plan takes over the usage of an invoice whose money was taken 
   assert.equal(await callsLeft(debtor), 136);
 });
 
+test('a change of plan bills the difference only beside an owed invoice of which a balance was credited', async () => {
+  const debtor = await newDebtor(app);
+  const { caller, subscriptionId } = debtor;
+  await debtor.moveTo('2026-02-15');
+  const { id, invoiceId } = await lastPayment(debtor);
+  const { invoiceLineItems } = await caller.get(`/invoices/${invoiceId}`);
+  const plan = invoiceLineItems.find(({ type }: Body) => type === 'static');
+  await caller.post(`/invoices/${invoiceId}/credit-notes`, {
+    creditNote: { lines: [{ invoiceLineItemId: plan.id, amount: 500 }], settle: 'balance' },
+  });
+  await tell(debtor, id, { result: 'reversed', code: 'dispute_lost', message: 'The customer disputed it.' });
+  // That invoice stays owed, because the balance has part of its money. Half of February is left of 60.00 - 30.00.
+  await caller.post(`/subscriptions/${subscriptionId}/adjust`, {
+    adjustment: { timing: 'immediately', newSubscriptionItems: [{ priceSlug: 'month-price', quantity: 2 }] },
+  });
+  await debtor.moveTo('2026-02-28');
+  assert.deepEqual((await debtor.payments()).slice(1), [
+    '2026-02-01 3075 failed',
+    '2026-02-15 1500 succeeded',
+    '2026-02-18 3075 succeeded',
+  ]);
+});
+
 test('money that is taken back during a pause is owed when the subscription goes on', async () => {
   const statusAfterPauseUntil = async (day: string) => {
     const debtor = await newDebtor(app);
