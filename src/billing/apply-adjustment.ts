@@ -7,7 +7,8 @@ import { isOwed } from '../invoicing/collection.ts';
 import type { InvoiceRow } from '../invoicing/store.ts';
 import { listBilledUsage, listUsageAmounts, lockInvoices, saveCollections } from '../invoicing/store-collecting.ts';
 import type { Instant, Interval } from '../kernel/calendar.ts';
-import { smallerOf } from '../kernel/money.ts';
+import { chargedStep } from '../kernel/currency.ts';
+import { divHalfAway, smallerOf } from '../kernel/money.ts';
 import { applyRefundOutcome, refundPayment } from '../payments/actions-refund.ts';
 import { listPaymentsKept } from '../payments/store.ts';
 import { listReplaceable } from '../payments/store-period-invoices.ts';
@@ -551,7 +552,10 @@ async function giveBackCalledOff(work: Work, calledOff: readonly AdjustmentRow[]
   if (invoiceIds.length === 0) return;
   // Nothing of paused time follows from these refunds: an ended subscription keeps none, and a change that was not made
   // took none.
-  const usage = await listUsageAmounts(work, invoiceIds);
+  const step = chargedStep(work.currency);
+  // The share of the tax may be finer than what can be refunded.
+  const amounts = [...(await listUsageAmounts(work, invoiceIds))];
+  const usage = new Map(amounts.map(([id, sum]) => [id, divHalfAway(sum, 1n, step)]));
   for (const { id, invoiceId, amount, refundedAmount, refundingAmount } of await listPaymentsKept(work, invoiceIds)) {
     const paid = amount - refundedAmount - refundingAmount;
     const forUsage = smallerOf(paid, usage.get(invoiceId) ?? 0n);

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { april, day } from '../support/adjust-fixture.ts';
 import { type Body, startTestApp } from '../support/harness.ts';
 import { refused } from '../support/pricing-fixture.ts';
-import { meter, newCustomer, plan } from '../support/shop.ts';
+import { meter, newCard, newCustomer, plan } from '../support/shop.ts';
 import { assertSound } from '../support/sound.ts';
 
 const app = await startTestApp();
@@ -66,6 +66,51 @@ test('a month in dinars: prices, a change, usage, a discount and a refund are wh
     app.request('POST', `/payments/${payments[0].id}/refund`, { partialAmount });
   refused(await refund(1234), 400, /partialAmount: must be a multiple of 10/);
   assert.equal((await refund(1230)).status, 200);
+  await assertSound(app);
+});
+
+test('of a change in dinars that comes too late, a whole ten of fils is given back beside its usage with tax', async () => {
+  const { testKey: key } = await app.newOrganization();
+  const options = { key };
+  const sender = { post: (path: string, body?: unknown) => app.post(path, body, options) };
+  const moveTo = (now: number) => app.put('/test-clock', { testClock: { now } }, options);
+  await moveTo(april);
+  await app.put('/settings', { settings: { currency: 'KWD', taxProvider: 'rates' } }, options);
+  await sender.post('/tax-rates', { taxRate: { country: 'KW', type: 'vat', percentage: '15' } });
+  const year = plan('year', 100_000, [], { intervalUnit: 'year' });
+  await sender.post('/pricing-models/setup', { ...model(20_000), products: [...model(20_000).products, year] });
+  const { customerId } = await newCustomer(sender, 'late', {
+    token: 'pm_card_visa',
+    billingAddress: { address: { country: 'KW' } },
+  });
+  const { subscription } = await sender.post('/subscriptions', { customerId, priceSlug: 'basic-monthly' });
+  const { id: subscriptionId } = subscription;
+  const chargeOn = async (token: string) => {
+    const defaultPaymentMethodId = await newCard(sender, customerId, token, { default: true });
+    await app.owner
+      .updateTable('subscriptions')
+      .set({ defaultPaymentMethodId })
+      .where('id', '=', subscriptionId)
+      .execute();
+  };
+  const usageEvent = { subscriptionId, priceSlug: 'calls-price', amount: 3, transactionId: 'late' };
+  await sender.post('/usage-events', { usageEvent });
+  await moveTo(day(30) - 1);
+  await chargeOn('pm_card_processing');
+  const adjustment = { timing: 'immediately', newSubscriptionItems: [{ priceSlug: 'year-monthly' }] };
+  await sender.post(`/subscriptions/${subscriptionId}/adjust`, { adjustment });
+  await chargeOn('pm_card_mastercard');
+  await moveTo(day(31));
+  const { data } = await app.get(`/invoices?subscriptionId=${subscriptionId}`, options);
+  // The usage of 10 bears 1 or 2 of the tax.
+  assert.deepEqual(
+    data.map((each: Body) => [each.total, each.status, each.amountRefunded]),
+    [
+      [11_490, 'paid', 0],
+      [115_010, 'partially_refunded', 115_000],
+      [11_490, 'paid', 0],
+    ],
+  );
   await assertSound(app);
 });
 
