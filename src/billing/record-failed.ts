@@ -6,6 +6,7 @@ import { usageOf } from '../invoicing/fitting-lines.ts';
 import { readNewInvoice } from '../invoicing/new-invoice.ts';
 import { findInvoice, type InvoiceRow, listParts } from '../invoicing/store.ts';
 import { listBilledUsage, saveCollections } from '../invoicing/store-collecting.ts';
+import { addDays } from '../kernel/calendar.ts';
 import type { Settings } from '../organizations/setting.ts';
 import { readSettings } from '../organizations/store-settings.ts';
 import { listEverPaid, type PaymentRow } from '../payments/store.ts';
@@ -254,8 +255,12 @@ async function scheduleRetries(
 ): Promise<void> {
   if (failures.length === 0) return;
   const { dunning } = await readSettings(work);
-  const scheduled = failures.map(({ invoice, cause, whole = invoice }) => {
-    const nextAttemptAt = nextAttempt(invoice.attemptCount, dunning.retryDays, work.now);
+  const { retryDays, terminalAction: action } = dunning;
+  // A declined payment on request ends nothing: an attempt of our own follows, which may.
+  const afterRequest = action === 'canceled' ? addDays(work.now, retryDays.at(-1) ?? 0) : null;
+  const scheduled = failures.map(({ invoice, cause, isOnRequest, whole = invoice }) => {
+    const next = nextAttempt(invoice.attemptCount, retryDays, work.now);
+    const nextAttemptAt = next ?? (isOnRequest ? afterRequest : null);
     return { invoice: { ...invoice, nextAttemptAt }, cause, collected: { ...whole, nextAttemptAt } };
   });
   await saveCollections(work, [...new Map(scheduled.map(({ collected }) => [collected.id, collected])).values()]);

@@ -53,6 +53,21 @@ test('a card that is declined before the due date takes nothing back, and nothin
   assert.deepEqual(await debtor.payments(), ['2026-01-01 3000 failed', '2026-01-01 3000 succeeded']);
 });
 
+test('cards that are declined on request cancel no subscription, and the next attempt of our own does', async () => {
+  const debtor = await newDebtor(app, {}, { dunning: { retryDays: [3, 5], terminalAction: 'canceled' } });
+  await debtor.swapCard(declines);
+  await debtor.moveTo('2026-02-01');
+  const paymentMethodId = await debtor.attach(declines);
+  const [{ id }] = (await debtor.caller.get('/invoices?status=open')).data;
+  for (let card = 1; card <= 3; card++)
+    assert.equal((await debtor.send(`/invoices/${id}/pay`, { paymentMethodId })).status, 402);
+  assert.equal((await debtor.subscription()).status, 'past_due');
+  assert.deepEqual((await debtor.invoices())[1], 'renewal open 3075, again on 2026-02-06');
+  await debtor.moveTo('2026-02-06');
+  assert.equal((await debtor.subscription()).status, 'canceled');
+  assert.deepEqual((await debtor.invoices())[1], 'renewal open 3075');
+});
+
 test('the first invoice of a subscription that was canceled is still owed after a declined payment', async () => {
   const debtor = await newDebtor(app, { token: undefined }, { netTermsDays: 14 });
   const [{ id }] = (await debtor.caller.get('/invoices?status=open')).data;
