@@ -195,10 +195,11 @@ type ListHeld = Parameters<typeof openBudgets>[2];
 
 /** The locked counters of the spend limits that these events touch. The caller has locked their accounts. */
 export function budgetsOf(work: Work, drafts: readonly Draft[], listHeld: ListHeld): Promise<Budgets> {
-  // One of each series and label, of which a request may have thousands of events.
+  // One of each series, credit pool and label, of which a request may have thousands of events.
   const distinct = new Map<string, Draft>();
   for (const draft of drafts)
-    if (isLimited(draft)) distinct.set(`${seriesOf(draft).id} ${draft.event.label ?? ''}`, draft);
+    if (isLimited(draft))
+      distinct.set(`${seriesOf(draft).id} ${draft.poolRate?.creditPoolId} ${draft.event.label ?? ''}`, draft);
   const uses = Array.from(distinct.values(), (draft) => {
     return { ...spendUseOf(draft), limits: draft.subscription.spendLimits ?? [] };
   });

@@ -32,6 +32,7 @@ const { pricingModel } = await app.post('/pricing-models/setup', {
         { usageMeterSlug: 'tokens', per: 1000, cost: '0.5' },
         { usageMeterSlug: 'tokens', where: { model: ['large'] }, per: 1000, cost: '2.5' },
         { usageMeterSlug: 'seconds', per: 60, cost: '1' },
+        { usageMeterSlug: 'images', where: { size: ['large'] }, per: 1, cost: '1' },
       ],
     },
   ],
@@ -364,6 +365,34 @@ test('a limit of a pool counts what is drawn, to the smallest unit, with labels,
   // What the pool does not pay for is overage, and no use of the pool.
   await user.record(user.event('seconds', 120));
   assert.deepEqual([await user.balance(), (await used())[0]], ['0', '3.5']);
+});
+
+test('a limit of a pool counts what some events of a price draw beside others that draw nothing', async () => {
+  const user = await newUser();
+  await user.grant(100);
+  await limit(user, [{ amount: 5 }]);
+  const large = { properties: { size: 'large' } };
+  const used = async () => (await readLimits(user))[0]?.counters[0]?.usedAmount;
+  const { usageEvents } = await user.record(
+    user.event('images', 3, large),
+    user.event('images', 3, large),
+    user.event('images', 1),
+  );
+  assert.deepEqual(
+    usageEvents.map(({ beyondLimit }: Body) => beyondLimit ?? false),
+    [false, true, false],
+  );
+  assert.deepEqual([await used(), await user.balance()], ['6', '94']);
+  const other = await newUser();
+  await other.grant(100);
+  await limit(other, [{ amount: 5 }]);
+  assert.equal((await other.consume('images', 4, large)).status, 200);
+  // They share batches, and the last event draws nothing.
+  const answers = await Promise.all(
+    Array.from({ length: 40 }, (_, index) => other.consume('images', 4, index % 2 === 0 ? large : {})),
+  );
+  assert(answers.every(({ status }) => status === 402));
+  assert.equal(await other.balance(), '96');
 });
 
 test('a limit of a pool begins again, may be lowered by the customer, and is refused by its field', async () => {
