@@ -38,6 +38,8 @@ export interface HeldUnits extends SpendScope {
   readonly subscriptionId: string;
   readonly priceId: string;
   readonly units: bigint;
+  /** The holds: each is settled by one event. */
+  readonly events: bigint;
 }
 
 /** A counter in memory, which is locked in the database. */
@@ -53,7 +55,7 @@ interface Counter {
   /** The used and held amount: of a limit that does not block, the same as `used`. */
   committed: bigint;
   readonly byPrice: Map<string, Quantities>;
-  readonly held: Map<string, bigint>;
+  readonly held: Map<string, Quantities>;
   checked: { used: bigint; limit: bigint } | null;
   isChanged: boolean;
 }
@@ -144,24 +146,16 @@ export class Budgets {
   #after(counter: Counter, use: SpendUse): bigint {
     if (counter.limit.unit === 'units') return counter.committed + unitsOf(counter.limit, use);
     const { priceId } = use;
-    const before = counter.byPrice.get(priceId) ?? noUsage;
-    const heldUnits = counter.held.get(priceId) ?? 0n;
-    const now = { ...before, units: before.units + heldUnits };
+    const now = addUsage(counter.byPrice.get(priceId) ?? noUsage, counter.held.get(priceId) ?? noUsage);
     return counter.committed - this.#worthAt(priceId, now) + this.#worthAt(priceId, addUsage(now, use));
   }
 
   #worth({ limit, units, byPrice, held }: Counter, withHeld: boolean): bigint {
-    if (limit.unit === 'units')
-      return withHeld ? held.values().reduce((sum, heldUnits) => sum + heldUnits, units) : units;
-    let sum = 0n;
-    for (const [priceId, used] of byPrice) {
-      const heldUnits = withHeld ? (held.get(priceId) ?? 0n) : 0n;
-      sum += this.#worthAt(priceId, { ...used, units: used.units + heldUnits });
-    }
+    if (limit.unit === 'units') return withHeld ? held.values().reduce((sum, each) => sum + each.units, units) : units;
+    const counted = new Map(byPrice);
     if (withHeld)
-      for (const [priceId, heldUnits] of held)
-        if (!byPrice.has(priceId)) sum += this.#worthAt(priceId, { ...noUsage, units: heldUnits });
-    return sum;
+      for (const [priceId, each] of held) counted.set(priceId, addUsage(counted.get(priceId) ?? noUsage, each));
+    return counted.entries().reduce((sum, [priceId, usage]) => sum + this.#worthAt(priceId, usage), 0n);
   }
 
   #worthAt(priceId: string, usage: Quantities): bigint {
@@ -243,10 +237,11 @@ function openCounter(wanted: Wanted, row: CounterRow, held: readonly HeldUnits[]
       return [id, { units: BigInt(units), events: BigInt(events), ownAmount: BigInt(ownAmount) }] as const;
     }),
   );
-  const ofHolds = new Map<string, bigint>();
+  const ofHolds = new Map<string, Quantities>();
   for (const hold of held) {
-    const isCounted = counts(limit, hold) && (subscriptionId ?? hold.subscriptionId) === hold.subscriptionId;
-    if (isCounted) ofHolds.set(hold.priceId, (ofHolds.get(hold.priceId) ?? 0n) + unitsOf(limit, hold));
+    if (!counts(limit, hold) || (subscriptionId ?? hold.subscriptionId) !== hold.subscriptionId) continue;
+    const more = { ...noUsage, units: unitsOf(limit, hold), events: hold.events };
+    ofHolds.set(hold.priceId, addUsage(ofHolds.get(hold.priceId) ?? noUsage, more));
   }
   const { units, used, publishedAmount } = row;
   // Nothing is published of another amount yet.

@@ -85,7 +85,7 @@ export async function countOpenHolds(
 /** The units that open holds of these customers set aside. They stay the same while the counters of limits are locked. */
 export async function listHeldUnits(work: Work, customerIds: readonly string[]): Promise<HeldUnits[]> {
   const { rows } = await sql<Omit<HeldUnits, 'pool'> & { poolId: string | null; drawn: bigint | null }>`
-    select s.customer_id, a.subscription_id, a.usage_meter_id, h.label, h.price_id, sum(h.amount) as units,
+    select s.customer_id, a.subscription_id, a.usage_meter_id, h.label, h.price_id, sum(h.amount) as units, count(*)::numeric as events,
            p.usage_meter_id as pool_id, sum(h.pool_amount) as drawn
       from subscriptions s
       join ledger_accounts a on a.environment_id = s.environment_id and a.subscription_id = s.id

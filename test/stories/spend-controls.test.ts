@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { instant, msPerDay } from '../../src/kernel/calendar.ts';
-import { type Body, startTestApp } from '../support/harness.ts';
+import { type Answer, type Body, startTestApp } from '../support/harness.ts';
 import { credits, meter, newCustomer, plan, toggle } from '../support/shop.ts';
 import { assertBooksAreRight, insertSpender, type Spender } from '../support/spending.ts';
 
@@ -106,6 +106,28 @@ describe('a blocking limit', () => {
     // 10 units are worth 5 cents and 11 units 5.5, which is 6.
     assert.deepEqual(statuses, [...Array.from({ length: 10 }, () => 200), 402, 402]);
     assert.deepEqual(await spender.spent(), [5]);
+    await assertBooksAreRight(app);
+  });
+
+  test('in money reserves for a hold what the event that settles it costs, with its amount for each event', async () => {
+    const spender = await insertSpender(app, { credits: 1000, now: noon });
+    const { price } = await app.post('/prices', {
+      price: {
+        ...{ type: 'usage', usageMeterId: spender.meterId, name: 'Payment', unitPrice: 0 },
+        pricing: { model: 'percentage', rate: '1', fixedAmountPerEvent: '30' },
+      },
+    });
+    await spender.limit([{ period: 'day', amount: 100, unit: 'money' }]);
+    const payment = { meter: undefined, priceId: price.id };
+    const holds: Answer[] = [];
+    for (let hold = 0; hold < 4; hold++) holds.push(await spender.hold(100, payment));
+    // 1 % of 100, and 30 for the event: three holds reserve 93.
+    assert.deepEqual(
+      holds.map(({ status }) => status),
+      [200, 200, 200, 402],
+    );
+    for (const { body } of holds.slice(0, 3)) await spender.settle(body.hold.id, 100);
+    assert.deepEqual(await spender.spent(), [93]);
     await assertBooksAreRight(app);
   });
 
