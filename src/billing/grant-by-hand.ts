@@ -126,6 +126,7 @@ async function grantNow(
     billingPeriodId: period?.id ?? null,
     amount: ledgerUnits(usageMeterId, feature.amount),
     expiresAt: isRecurring && period !== null ? (span?.end ?? period.endAt) : null,
+    intervalStartAt: isRecurring && span !== null ? work.now : null,
     source: 'manual_adjustment' as const,
     sourceId: `${feature.id}:${period?.id ?? subscription.id}${part}`,
   };

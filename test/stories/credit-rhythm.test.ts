@@ -29,6 +29,7 @@ const structure = {
     plan('kept', 120_000, ['kept'], yearly),
     plan('month', 12_000, ['weekly']),
     plan('plain', 200_000),
+    plan('bare', 100_000, [], yearly),
     plan('trial', 120_000, ['monthly'], { ...yearly, trialPeriodDays: 45 }),
   ],
   usageMeters: [meter('calls', 'Calls', { slug: 'call', unitPrice: 1 })],
@@ -414,6 +415,27 @@ test('lists are filtered by the terms of prices, products, features, meters and 
   assert.deepEqual(await found('/subscriptions?billingAnchor=calendar'), [ada.id]);
   assert.deepEqual(await found('/subscriptions?billingAnchor=day'), [ben.id]);
   assert.ok((await found('/subscriptions?billingAnchor=anniversary')).includes(cleo.id));
+});
+
+test('credits of a month that are added by hand roll over by months, and count against those of the next plan', async () => {
+  const other = await seller('2026-01-01');
+  const byHand = async (externalId: string, featureSlug: string) => {
+    const user = await other.subscribe(externalId, 'bare');
+    await other.post(`/subscriptions/${user.id}/add-feature`, { featureSlug, grantCreditsImmediately: true });
+    return user;
+  };
+  const una = await byHand('una', 'kept');
+  const vic = await byHand('vic', 'monthly');
+  await other.moveTo('2026-01-11');
+  await vic.adjustTo('year');
+  await other.moveTo('2026-02-01');
+  assert.deepEqual(await una.granted(), [
+    '2026-01-01 1000 2026-02-01',
+    // For two months, and not for two years.
+    '2026-02-01 300 2026-04-01',
+    '2026-02-01 1000 2026-03-01',
+  ]);
+  assert.deepEqual(await vic.granted(), ['2026-01-01 1000 2026-02-01', '2026-02-01 1000 2026-03-01']);
 });
 
 test('a jump of the clock grants what steps grant', async () => {
