@@ -45,7 +45,7 @@ import {
   statusOfPayments,
   withStatusOfPayments,
 } from '../subscriptions/subscription.ts';
-import { endPlanCreditsInPools, settleUsage } from '../usage/actions-ledger.ts';
+import { endUseOf, settleUsage } from '../usage/actions-ledger.ts';
 import { applyPaidAdjustments } from './apply-adjustment.ts';
 import { type Bill, issueBills, periodEndLines, takeUsageLines } from './bill-subscription.ts';
 import { completePurchasesOf } from './complete-purchases.ts';
@@ -289,7 +289,7 @@ export async function closeSubscription(
   await expireItemsOfSubscriptions(work, [id], at);
   await expireItemFeatures(work, [id], at);
   await releaseClaims(work, [id], at, 'subscription_canceled');
-  await endPlanCreditsInPools(work, id);
+  await endUseOf(work, id, at);
   // One that never began, or was never paid, owes no commitment.
   const owed = neverWas || trigger === 'expired' || period === null || period.startAt >= at ? null : period;
   await billFinalUsage(work, { ended, before: subscription, period: owed, reviewed }, at, reason);

@@ -33,6 +33,7 @@ import {
   takeBackCredits,
   writePendingApplication,
 } from './store-credits.ts';
+import { endHoldsOf } from './store-holds.ts';
 import {
   closeMeasures,
   listMeasured,
@@ -166,9 +167,13 @@ export async function endPlanCredits(
   await expireCredits(work, [{ subscriptionId, at: work.now, goesOn }]);
 }
 
-/** Expires what a plan that ends has granted in credit pools. On its own accounts nothing uses it any more. */
-export async function endPlanCreditsInPools(work: Work, subscriptionId: string): Promise<void> {
+/**
+ * Ends the holds of a subscription that ends, and expires what its plan has granted in credit pools. On its own accounts nothing
+ * uses credits any more.
+ */
+export async function endUseOf(work: Work, subscriptionId: string, at: Instant): Promise<void> {
   await lockAccountsOf(work, [{ subscriptionId }]);
+  await endHoldsOf(work, subscriptionId, at);
   await endPoolCreditsOfPlan(work, subscriptionId);
 }
 

@@ -11,7 +11,7 @@ import type { HoldClosing, HoldRow, HoldStatus } from './usage-hold.ts';
 
 /*
  * Every change of holds locks their account, so reads after the lock are final. A hold expires by time alone; the next
- * change of the account's holds records expired ones, as of their expiry.
+ * change of the account's holds records expired ones, as of their expiry. The end of a subscription ends its holds.
  */
 
 /** The current status of a hold `h`, whether or not its expiry was recorded. */
@@ -22,7 +22,7 @@ function statusNow(now: Instant): RawBuilder<HoldStatus> {
 /** The columns of a hold `h` on its account `a`. */
 function holdColumns(now: Instant) {
   return sql`
-    h.id, h.created_at, case when ${statusNow(now)} = 'expired' then h.expires_at else h.updated_at end as updated_at,
+    h.id, h.created_at, case when h.status <> ${statusNow(now)} then h.expires_at else h.updated_at end as updated_at,
     h.pricing_model_id, a.subscription_id, a.usage_meter_id, h.price_id, h.ledger_account_id, h.amount,
     h.pooled as pooled_amount, h.pool_account_id, h.pool_amount,
     ${statusNow(now)} as status, h.settled_amount, h.expires_at, h.label, h.status = 'open' as counted`;
@@ -127,6 +127,21 @@ function moveHeld(work: Work, moved: Readonly<Record<string, 1 | -1>>) {
 /** Records the expired holds of a locked account, and gives back what they set aside. */
 export async function endExpiredHolds(work: Work, ledgerAccountId: string): Promise<void> {
   await sql`with ended as (${endHolds(work, ledgerAccountId, null)}) ${moveHeld(work, { ended: -1 })}`.execute(work.db);
+}
+
+/**
+ * Ends the open holds of a subscription that ends, because nobody can settle them, and gives back what they set aside: its
+ * customer uses credit pools and spend limits further. The accounts are locked.
+ */
+export async function endHoldsOf(work: Work, subscriptionId: string, at: Instant): Promise<void> {
+  const { environmentId } = work;
+  await sql`
+    with ended as (
+      update usage_holds set status = 'expired', updated_at = least(expires_at, greatest(created_at, ${at}::bigint))
+       where environment_id = ${environmentId} and status = 'open' and ledger_account_id in (
+         select id from ledger_accounts where environment_id = ${environmentId} and subscription_id = ${subscriptionId})
+      returning ${setAside}
+    ) ${moveHeld(work, { ended: -1 })}`.execute(work.db);
 }
 
 /**

@@ -270,7 +270,7 @@ describe('settled', () => {
       assert.equal(refused.status, 400);
       assert.match(refused.body.message, /has ended: its status is canceled/);
     }
-    assert.equal(await statusOf(hold.id), 'open');
+    assert.equal(await statusOf(hold.id), 'expired');
     assert.deepEqual((await take(spender.settle(other.id, 10))).usageEvent, settled.usageEvent);
     assert.equal((await take(spender.release(hold.id))).hold.status, 'released');
   });

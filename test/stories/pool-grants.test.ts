@@ -264,6 +264,29 @@ test('a hold and a consume trigger the top-up of a pool, a declined card stops i
   assert.equal(creditBalances.find(({ slug }: Body) => slug === 'ai').paid, '500');
 });
 
+test('a hold ends with its subscription, and sets nothing more aside in the pool and the limits of the customer', async () => {
+  const user = await newShop();
+  const limits = [{ usageMeterSlug: 'tokens', period: 'month', amount: 10_000 }];
+  await user.put(`/customers/${user.externalId}/spend-controls`, { spendControls: { limits } });
+  const expiresAt = instant('2026-06-20');
+  const { hold } = await user.post('/holds', {
+    hold: { customerExternalId: user.externalId, usageMeterSlug: 'tokens', amount: 8000, expiresAt },
+  });
+  assert.equal(await user.available(), '2');
+  await user.moveTo('2026-06-02');
+  await user.buyPack();
+  assert.equal(await user.available(), '502');
+  await user.subscribe('weekly-monthly');
+  // The 10 of the free plan have ended with it.
+  assert.equal(await user.available(), '507');
+  const { status, updatedAt } = (await user.get(`/holds/${hold.id}`)).hold;
+  assert.deepEqual([status, updatedAt], ['expired', instant('2026-06-02')]);
+  await user.use(10);
+  assert.equal((await user.request('POST', `/holds/${hold.id}/settle`, { amount: 8000 })).status, 400);
+  assert.equal((await user.post(`/holds/${hold.id}/release`)).hold.status, 'released');
+  assert.equal(await user.available(), '497');
+});
+
 test('a plan that is left and taken again in its period grants what was not used of it', async () => {
   const user = await newShop();
   await user.use(4);
