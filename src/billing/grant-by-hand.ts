@@ -8,10 +8,14 @@ import type {
   NewItemFeature,
   SubscriptionItemFeature,
 } from '../entitlements/subscription-item-feature.ts';
+import type { Instant } from '../kernel/calendar.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
 import { ledgerUnits } from '../pricing/credit-pool.ts';
 import { type Feature, type FeatureValue, subjectIdOf, valueIssue } from '../pricing/feature.ts';
 import { findActiveFeatureBySlug, findFeature } from '../pricing/store-features.ts';
+import type { IntervalSpan } from '../rating/credits.ts';
+import { wholeOf } from '../subscriptions/adjustment.ts';
+import type { BillingPeriodRow } from '../subscriptions/billing-period.ts';
 import { grantSpanAt } from '../subscriptions/interim.ts';
 import { lockLivingSubscriptions, lockSubscription, saveSubscription } from '../subscriptions/store.ts';
 import { findCurrentBillingPeriod } from '../subscriptions/store-billing-periods.ts';
@@ -115,8 +119,11 @@ async function grantNow(
   assert(usageMeterId, 'a credit grant has a meter or a pool');
   const isRecurring = feature.renewalFrequency !== 'once';
   const { grantInterval } = feature;
+  // A pause has cut the period. Credits that are added in it last as long as they would without it.
+  const whole = period && { startAt: period.startAt, endAt: wholeOf(period).end };
   const span =
-    period === null || grantInterval === null ? null : grantSpanAt(subscription, period, grantInterval, work.now);
+    whole === null || grantInterval === null ? null : grantSpanAt(subscription, whole, grantInterval, work.now);
+  if (isRecurring && period !== null && comesWithResumption(period, span, work.now)) return;
   const part = span === null ? '' : `:${span.start}`;
   const grant = {
     subscriptionId: subscription.id,
@@ -125,12 +132,17 @@ async function grantNow(
     featureId: feature.id,
     billingPeriodId: period?.id ?? null,
     amount: ledgerUnits(usageMeterId, feature.amount),
-    expiresAt: isRecurring && period !== null ? (span?.end ?? period.endAt) : null,
+    expiresAt: isRecurring && whole !== null ? (span?.end ?? whole.endAt) : null,
     intervalStartAt: isRecurring && span !== null ? work.now : null,
     source: 'manual_adjustment' as const,
     sourceId: `${feature.id}:${period?.id ?? subscription.id}${part}`,
   };
   await grantCredits(work, [grant]);
+}
+
+/** Whether the resumption of a paused period grants these credits: those of a time that began in the pause. */
+function comesWithResumption(period: BillingPeriodRow, span: IntervalSpan | null, now: Instant): boolean {
+  return wholeOf(period).end <= now || (span !== null && span.start > period.endAt);
 }
 
 /** Grants credits manually to a subscription, or to a customer, after catching up. */

@@ -438,6 +438,32 @@ test('credits of a month that are added by hand roll over by months, and count a
   assert.deepEqual(await vic.granted(), ['2026-01-01 1000 2026-02-01', '2026-02-01 1000 2026-03-01']);
 });
 
+test('credits that are added by hand in a pause last as long as without it, and those of a week that began in it come after it', async () => {
+  const other = await seller('2026-06-01');
+  const [wim, xia] = [await other.subscribe('wim', 'plain'), await other.subscribe('xia', 'plain')];
+  const add = ({ id }: { id: string }, featureSlug: string) =>
+    other.post(`/subscriptions/${id}/add-feature`, { featureSlug, grantCreditsImmediately: true });
+  await other.moveTo('2026-06-10');
+  for (const { id } of [wim, xia]) await other.post(`/subscriptions/${id}/pause`);
+  await other.moveTo('2026-06-12');
+  await add(wim, 'upfront');
+  await add(wim, 'weekly');
+  assert.deepEqual(await wim.granted(), ['2026-06-12 12000 2026-07-01', '2026-06-12 100 2026-06-15']);
+  assert.equal(await wim.balance(), 12_100);
+  await other.moveTo('2026-06-16');
+  await add(xia, 'weekly');
+  assert.deepEqual(await xia.granted(), []);
+  await other.moveTo('2026-06-18');
+  for (const { id } of [wim, xia]) await other.post(`/subscriptions/${id}/resume`);
+  assert.deepEqual(await xia.granted(), ['2026-06-18 57 2026-06-22']);
+  assert.equal(await wim.balance(), 12_057);
+  await other.post(`/subscriptions/${xia.id}/pause`);
+  await other.moveTo('2026-07-02');
+  await add(xia, 'upfront');
+  await other.post(`/subscriptions/${xia.id}/resume`);
+  assert.deepEqual((await xia.granted()).slice(1), ['2026-07-02 57 2026-07-06', '2026-07-02 11613 2026-08-01']);
+});
+
 test('a jump of the clock grants what steps grant', async () => {
   const [jumper, stepper] = [await seller('2026-01-31'), await seller('2026-01-31')];
   const ran: string[][] = [];
