@@ -100,7 +100,8 @@ const noEvents = { events: 0n, ownAmount: 0n };
 function leftOf({ ledgerAccountId, priceId, explanation }: UsageLine) {
   const isPriced = explanation.kind === 'priced_usage';
   const { events, ownAmount } = isPriced ? explanation : noEvents;
-  const periodStart = isPartOfUsage(explanation) ? explanation.periodStart : null;
+  const isOfPeriod = isPartOfUsage(explanation) || explanation.kind === 'usage';
+  const periodStart = isOfPeriod ? (explanation.periodStart ?? null) : null;
   return { ledgerAccountId, priceId, periodStart, events, ownAmount };
 }
 

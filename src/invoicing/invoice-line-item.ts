@@ -125,6 +125,8 @@ export type LineExplanation =
       /** At a price with an amount for each event, if its plan bills none. */
       readonly events?: bigint;
       readonly ownAmount?: bigint;
+      /** The start of its usage period, where the customer has had own terms for the price. */
+      readonly periodStart?: Instant;
     }
   /** The price of all usage of the usage period so far, rounded once, less what was billed for the period before. */
   | (Omit<UsagePart, 'amount'> & Payback & { readonly kind: 'priced_usage'; readonly pricing: Pricing })

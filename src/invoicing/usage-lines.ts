@@ -2,8 +2,17 @@ import assert from 'node:assert/strict';
 import type { Instant } from '../kernel/calendar.ts';
 import { chargedStep } from '../kernel/currency.ts';
 import { type Priced, priceModelOf } from '../pricing/pricing.ts';
+import { addUsage, noUsage } from '../rating/spending.ts';
 import { usageAmount } from '../rating/usage.ts';
-import { billParts, chargeAfter, freshUsage, withoutReleased } from '../rating/usage-parts.ts';
+import {
+  billParts,
+  chargeAfter,
+  freshUsage,
+  type Quantities,
+  releasedOf,
+  type UsageCharge,
+  withoutReleased,
+} from '../rating/usage-parts.ts';
 import { overrideAt } from '../subscriptions/price-override.ts';
 import type { ChargedPeriod, Overage } from '../usage/ledger.ts';
 import type { NewLine } from './invoice-line-item.ts';
@@ -26,18 +35,19 @@ function billOverage(overage: Overage, currency: string): BilledOverage {
   const ofAccount = { ledgerAccountId, priceId };
   if (!isBilled) {
     // Released usage is not billed any more, so it no longer counts in its periods.
-    const less = charges.filter(({ released, releasedEvents }) => released > 0n || releasedEvents > 0n);
-    const left = less.map((each) => ({ ...ofAccount, ...withoutReleased(each) }));
+    const left = charges.filter(isReleased).map((each) => ({ ...ofAccount, ...withoutReleased(each) }));
     return { subscriptionId, lines: overage.units === 0n ? [] : [usageLine(overage, currency)], charges: left };
   }
-  const { units, events, ownAmount } = overage;
-  const usage = { units, events, ownAmount, charges, periodStart };
+  const { units, events, ownAmount, overrides } = overage;
   const pricingOf = (start: Instant) => termsIn(overage, start).pricing;
   const modelOf = (start: Instant) => {
     const pricing = pricingOf(start);
     return pricing === null ? null : priceModelOf(pricing);
   };
-  const parts = billParts(usage, modelOf, chargedStep(currency));
+  const plain = charges.filter((each) => pricingOf(each.periodStart) === null);
+  const priced = charges.filter((each) => pricingOf(each.periodStart) !== null);
+  const usage = freshUsage({ units, events, ownAmount, charges: plain });
+  const parts = billParts({ ...usage, charges: priced, periodStart }, modelOf, chargedStep(currency));
   const lines = parts.map(({ amount, ...part }): NewLine => {
     const pricing = pricingOf(part.periodStart);
     assert(pricing, 'a part has a pricing');
@@ -48,15 +58,45 @@ function billOverage(overage: Overage, currency: string): BilledOverage {
         : describeEvents({ meterName, events: part.events });
     return { type: 'usage', explanation, units: part.units, amount, ...ofAccount, description };
   });
-  const present = termsIn(overage, periodStart);
-  const fresh = freshUsage(usage);
-  const alone =
-    present.pricing === null && fresh.units > 0n ? [usageLine({ ...overage, ...present, ...fresh }, currency)] : [];
+  const fresh = pricingOf(periodStart) === null ? freshUsage({ ...usage, charges: priced }) : noUsage;
+  const alone = plainParts({ plain, periodStart, fresh }).map(({ periodStart: start, ...quantities }) => {
+    const ofPeriod = overrides.length === 0 ? {} : { periodStart: start };
+    return usageLine({ ...overage, ...termsIn(overage, start), ...quantities }, currency, ofPeriod);
+  });
   return {
     subscriptionId,
     lines: [...alone, ...lines],
-    charges: parts.map((part) => ({ ...ofAccount, ...chargeAfter(part) })),
+    charges: [
+      ...plain.filter(isReleased).map((each) => ({ ...ofAccount, ...each, ...notReleased })),
+      ...parts.map((part) => ({ ...ofAccount, ...chargeAfter(part) })),
+    ],
   };
+}
+
+const notReleased = { released: 0n, releasedEvents: 0n, releasedOwnAmount: 0n };
+
+function isReleased({ released, releasedEvents }: UsageCharge): boolean {
+  return released > 0n || releasedEvents > 0n;
+}
+
+/** Usage of periods whose units cost the same each: what was released of each, and what is fresh of the present one. */
+function plainParts({
+  plain,
+  periodStart,
+  fresh,
+}: {
+  readonly plain: readonly UsageCharge[];
+  readonly periodStart: Instant;
+  readonly fresh: Quantities;
+}) {
+  const present = { periodStart, ...fresh };
+  const parts = plain.filter(isReleased).map((each) => {
+    return { ...releasedOf(each), periodStart: each.periodStart };
+  });
+  const same = parts.find((part) => part.periodStart === periodStart);
+  const others = parts.filter((part) => part !== same);
+  const all = [...others, same === undefined ? present : { ...present, ...addUsage(same, fresh) }];
+  return all.filter(({ units }) => units > 0n);
 }
 
 /**
@@ -70,13 +110,20 @@ export function termsIn(
   return overrideAt(overrides, start) ?? { unitPrice, pricing };
 }
 
-function usageLine(overage: Overage, currency: string): NewLine {
+function usageLine(overage: Overage, currency: string, ofPeriod: { readonly periodStart?: Instant } = {}): NewLine {
   const { ledgerAccountId, priceId, units, meterName, unitPrice, usageEventsPerUnit, isBilled, events, ownAmount } =
     overage;
   const usage = { meterName, units, unitPrice, usageEventsPerUnit, currency };
   return {
     type: 'usage',
-    explanation: { kind: 'usage', units, unitPrice, usageEventsPerUnit, ...(events > 0n ? { events, ownAmount } : {}) },
+    explanation: {
+      kind: 'usage',
+      units,
+      unitPrice,
+      usageEventsPerUnit,
+      ...(events > 0n ? { events, ownAmount } : {}),
+      ...ofPeriod,
+    },
     units,
     amount: usageAmount({ units, unitPrice, usageEventsPerUnit: BigInt(usageEventsPerUnit) }, chargedStep(currency)),
     priceId,

@@ -89,7 +89,8 @@ function isUsed({ units, events }: Quantities): boolean {
   return units > 0n || events > 0n;
 }
 
-function releasedOf({
+/** The part of a period that no invoice bills any more. */
+export function releasedOf({
   released: units,
   releasedEvents: events,
   releasedOwnAmount: ownAmount,

@@ -272,30 +272,53 @@ export async function uninvoice(work: Work, billed: readonly BilledUsage[]): Pro
              group by given.ledger_account_id, given.price_id) released
      where o.environment_id = ${work.environmentId} and o.ledger_account_id = released.ledger_account_id
        and o.price_id = released.price_id`.execute(work.db);
-  const priced = billed.flatMap(({ periodStart = null, ...line }) =>
-    periodStart === null ? [] : { ...line, periodStart },
-  );
-  if (priced.length === 0) return;
+  // A price whose units cost the same each has a charge only for what was released while its customer has had own terms. A
+  // line that names no period was billed before them.
+  const { environmentId } = work;
+  const hadOverride = sql<boolean>`exists (
+    select from subscription_price_overrides o
+     where o.environment_id = ${environmentId} and o.subscription_id = a.subscription_id and o.price_id = given.price_id)`;
   await sql`
-    update usage_charges c
-       set released = c.released + given.units, amount = c.amount - given.amount,
-           released_events = c.released_events + given.events,
-           released_own_amount = c.released_own_amount + given.own_amount,
-           reopened = c.per is not null
-      from (select given.ledger_account_id, given.price_id, given.period_start, sum(given.units) as units,
-                   sum(given.amount) as amount, sum(given.events) as events, sum(given.own_amount) as own_amount
-              from unnest(
-                     ${priced.map((line) => line.ledgerAccountId)}::text[],
-                     ${priced.map((line) => line.priceId)}::text[],
-                     ${priced.map((line) => line.periodStart)}::bigint[],
-                     ${priced.map((line) => line.units)}::numeric[],
-                     ${priced.map((line) => line.amount)}::numeric[],
-                     ${priced.map((line) => line.events)}::numeric[],
-                     ${priced.map((line) => line.ownAmount)}::numeric[]
-                   ) as given (ledger_account_id, price_id, period_start, units, amount, events, own_amount)
-             group by given.ledger_account_id, given.price_id, given.period_start) given
-     where c.environment_id = ${work.environmentId} and c.ledger_account_id = given.ledger_account_id
-       and c.price_id = given.price_id and c.period_start = given.period_start`.execute(work.db);
+    with given as (
+      select given.ledger_account_id, given.price_id, ${hadOverride} as had_override,
+             coalesce(given.period_start, case when p.pricing is null and ${hadOverride} then 0 end) as period_start,
+             given.units, given.amount, given.events, given.own_amount
+        from unnest(
+               ${billed.map((line) => line.ledgerAccountId)}::text[],
+               ${billed.map((line) => line.priceId)}::text[],
+               ${billed.map((line) => line.periodStart ?? null)}::bigint[],
+               ${billed.map((line) => line.units)}::numeric[],
+               ${billed.map((line) => line.amount)}::numeric[],
+               ${billed.map((line) => line.events)}::numeric[],
+               ${billed.map((line) => line.ownAmount)}::numeric[]
+             ) as given (ledger_account_id, price_id, period_start, units, amount, events, own_amount)
+        join ledger_accounts a on a.environment_id = ${environmentId} and a.id = given.ledger_account_id
+        join prices p on p.environment_id = ${environmentId} and p.id = given.price_id
+    ), released as materialized (
+      select ledger_account_id, price_id, period_start, bool_or(had_override) as had_override, sum(units) as units,
+             sum(amount) as amount, sum(events) as events, sum(own_amount) as own_amount
+        from given where period_start is not null group by ledger_account_id, price_id, period_start
+    ), changed as (
+      update usage_charges c
+         set released = c.released + released.units, units = greatest(c.units, c.released + released.units),
+             amount = c.amount - released.amount,
+             released_events = c.released_events + released.events, events = greatest(c.events, c.released_events + released.events),
+             released_own_amount = c.released_own_amount + released.own_amount,
+             own_amount = greatest(c.own_amount, c.released_own_amount + released.own_amount),
+             reopened = c.per is not null
+        from released
+       where c.environment_id = ${environmentId} and c.ledger_account_id = released.ledger_account_id
+         and c.price_id = released.price_id and c.period_start = released.period_start
+      returning c.ledger_account_id, c.price_id, c.period_start
+    )
+    insert into usage_charges (environment_id, ledger_account_id, price_id, period_start, units, released, amount, events,
+           released_events, own_amount, released_own_amount)
+    select ${environmentId}, r.ledger_account_id, r.price_id, r.period_start, r.units, r.units, 0, r.events, r.events,
+           r.own_amount, r.own_amount
+      from one_row, released r
+     where r.had_override and not exists (
+       select from changed c where c.ledger_account_id = r.ledger_account_id and c.price_id = r.price_id
+                               and c.period_start = r.period_start)`.execute(work.db);
 }
 
 /** Settled usage on a locked account. */

@@ -167,6 +167,44 @@ test('own prices of a customer', async (t) => {
     assert.equal((await bills(id)).at(-1), 3000 + 70);
   });
 
+  await t.test(
+    'of units that cost the same each bill a period again at its terms, whatever has come since',
+    async () => {
+      await by.put('/settings', { settings: { netTermsDays: 90 } });
+      const { id, use } = await join([], {}, null);
+      const other = await join([], {}, null);
+      for (const { use: record } of [{ use }, other]) await record('calls', 100);
+      await adjust(id, [own('calls', 50)]);
+      await day('2026-12-15');
+      // 100 calls until now at 10. The other customer agrees its terms only after its bill.
+      await day('2027-01-15');
+      await adjust(other.id, [own('calls', 50)]);
+      const billOf = async (subscriptionId: string) => {
+        const all = await invoices(subscriptionId);
+        const billed = all.filter(({ status, total }) => status === 'open' && total > 3000);
+        assert.deepEqual(
+          billed.map(({ total }) => total),
+          [4000],
+        );
+        return billed[0]?.id as string;
+      };
+      await by.post(`/invoices/${await billOf(id)}/void`);
+      await use('calls', 20);
+      assert.equal(await upcoming(id), 3000 + 1000 + 1000);
+      await day('2027-02-15');
+      assert.deepEqual((await bills(id)).slice(-1), [5000]);
+      // The new bill is voided too.
+      await by.post(`/invoices/${(await invoices(id)).at(-1)?.id}/void`);
+      assert.equal(await upcoming(id), 3000 + 1000 + 1000);
+      await by.post(`/invoices/${await billOf(other.id)}/void`);
+      await other.use('calls', 20);
+      assert.equal(await upcoming(other.id), 3000 + 1000 + 1000);
+      await day('2027-04-15');
+      assert.deepEqual((await bills(other.id)).slice(-2), [5000, 3000]);
+      await by.put('/settings', { settings: { netTermsDays: 0 } });
+    },
+  );
+
   await t.test('of usage stay with another plan, those of an item end with it', async () => {
     const { id, use } = await join([own('pro-monthly', 2000), own('calls', 1)]);
     const { subscription } = await adjust(id, [], { newSubscriptionItems: [{ priceSlug: 'big-monthly' }] });
