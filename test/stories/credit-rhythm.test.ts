@@ -30,6 +30,7 @@ const structure = {
     plan('month', 12_000, ['weekly']),
     plan('plain', 200_000),
     plan('bare', 100_000, [], yearly),
+    plan('pack', 1000, ['kept'], { type: 'single_payment', intervalUnit: undefined, intervalCount: undefined }),
     plan('trial', 120_000, ['monthly'], { ...yearly, trialPeriodDays: 45 }),
   ],
   usageMeters: [meter('calls', 'Calls', { slug: 'call', unitPrice: 1 })],
@@ -462,6 +463,15 @@ test('credits that are added by hand in a pause last as long as without it, and 
   await add(xia, 'upfront');
   await other.post(`/subscriptions/${xia.id}/resume`);
   assert.deepEqual((await xia.granted()).slice(1), ['2026-07-02 57 2026-07-06', '2026-07-02 11613 2026-08-01']);
+});
+
+test('bought credits of a month end with it, also in the instant of a renewal', async () => {
+  const other = await seller('2026-01-01');
+  const yan = await other.subscribe('yan', 'plain');
+  await other.post('/purchases', { purchase: { customerId: yan.customerId, priceSlug: 'pack-monthly' } });
+  assert.equal(await yan.balance(), 1000);
+  await other.moveTo('2026-02-01');
+  assert.deepEqual([await yan.granted(), await yan.balance()], [['2026-01-01 1000 2026-02-01'], 0]);
 });
 
 test('a jump of the clock grants what steps grant', async () => {
