@@ -121,9 +121,9 @@ export async function listUnbookedEnds(work: Work, expiries: readonly CreditExpi
      cross join lateral ${accountsOfSubscription(work, sql`asked.subscription_id`)} a
       join usage_credits c on c.environment_id = a.environment_id and c.ledger_account_id = a.id
        and not c.spent and c.expires_at <= asked.at and ${isOfSubscription(sql`asked.subscription_id`)}
-      -- What went over once does not do so again, and bought credits of a meter never do.
+      -- What went over once does not do so again. Bought credits of a meter never do, nor those of a subscription that has ended.
       left join features f on f.environment_id = c.environment_id and f.id = c.feature_id
-       and f.rollover_maximum is not null and c.source not in ('rollover', 'purchase')
+       and f.rollover_maximum is not null and c.source not in ('rollover', 'purchase') and c.transferred_from is null
      order by c.id`.execute(work.db);
   return rows.map((row) => ({
     ...row,

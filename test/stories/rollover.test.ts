@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { catchUp } from '../../src/billing/catch-up.ts';
 import { renewHandler } from '../../src/billing/renew.ts';
 import { instant } from '../../src/kernel/calendar.ts';
 import { setUpCredits } from '../support/credits-fixture.ts';
 import { type Body, startTestApp } from '../support/harness.ts';
 import { day } from '../support/renewing.ts';
+import { firstBalance } from '../support/shop.ts';
 import { assertSound } from '../support/sound.ts';
 import { countStatements } from '../support/statements.ts';
 
@@ -207,6 +209,25 @@ test('a subscription that ends with its period rolls nothing over', async () => 
   await app.post(`/subscriptions/${customer.id}/cancel`, { cancellation });
   await customer.liveUntil(june);
   assert.deepEqual(rolled(await customer.credits()), []);
+});
+
+test('what came from a subscription that ended does not come back with the renewal of the next one', async () => {
+  await app.setClock(may);
+  const customer = await (await setUpCredits(app, rollover(50, 1))).subscribe();
+  const added = { featureSlug: 'monthly-calls', grantCreditsImmediately: true };
+  await app.post(`/subscriptions/${customer.id}/add-feature`, added);
+  await customer.liveUntil(instant('2026-05-10'));
+  await app.post(`/subscriptions/${customer.id}/cancel`, { cancellation: { timing: 'immediately' } });
+  const { data } = await app.get(`/subscriptions?customerId=${customer.customerId}&status=active`);
+  const next: string = data[0].id;
+  const balance = () => firstBalance(app, customer.externalId, next);
+  assert.equal(await balance(), 100);
+  // They end with the period for which they came, and the default plan renews on the 10th.
+  for (const at of ['2026-06-05', '2026-06-12']) {
+    await app.setClock(instant(at));
+    await app.inCellOf(next, (work) => catchUp(work, next));
+    assert.equal(await balance(), 0);
+  }
 });
 
 test('what ended in a pause goes over when the subscription goes on, and not before', async () => {
