@@ -7,6 +7,7 @@ import { smallerOf } from '../kernel/money.ts';
 import { publishSubscription } from '../subscriptions/actions.ts';
 import { decidePause, type Pause } from '../subscriptions/pause.ts';
 import { type SubscriptionChange, saveSubscription } from '../subscriptions/store.ts';
+import { findPendingAdjustment } from '../subscriptions/store-adjustments.ts';
 import {
   endPeriodInPause,
   findCurrentBillingPeriod,
@@ -28,8 +29,11 @@ import { activeAgain, resumeAll } from './resume-paused.ts';
  */
 export async function pauseSubscription(work: Work, id: string, pause: Pause): Promise<SubscriptionRow> {
   const locked = await lockCurrent(work, id);
-  // A draft is to be paid for too, once its review is over.
-  const owes = (await listOwedInvoices(work, [id])).length > 0 || (await lockDraftsOf(work, [id])).length > 0;
+  // A draft is to be paid for too, once its review is over, and a change whose payment is yet to make its invoice.
+  const owes =
+    (await listOwedInvoices(work, [id])).length > 0 ||
+    (await lockDraftsOf(work, [id])).length > 0 ||
+    (await findPendingAdjustment(work, id))?.status === 'awaiting_payment';
   const decision = decidePause(locked.subscription, pause, { owes, now: work.now });
   switch (decision.does) {
     case 'nothing':

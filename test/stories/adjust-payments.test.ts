@@ -105,6 +105,22 @@ test('who has left before the bank says yes gets the money of the change back', 
   ]);
 });
 
+test('a pause waits for the bank too: what is kept of the period would not have the change in it', async () => {
+  const { id, externalId } = await underWay();
+  const pause = () => app.request('POST', `/subscriptions/${id}/pause`, { pause: {} });
+  const { status, body } = await pause();
+  assert.equal(status, 400);
+  assert.match(body.message, /it must be paid for first/);
+  await app.runJobs({ all: true });
+  assert.deepEqual(await items(externalId), [[6000, 1]]);
+  assert.equal((await pause()).status, 200);
+  // Of 50.00, ten days of 1.00 are used, so 40.00 are taken off the 60.00 of May.
+  await app.setClock(may);
+  await app.post(`/subscriptions/${id}/resume`, {});
+  await app.runJobs({ all: true });
+  assert.deepEqual((await invoices(id)).at(-1), ['paid', 2000]);
+});
+
 /** A change to the yearly plan with usage of 1.00, whose first payment has been requested and not answered. */
 async function billedUnderWay() {
   const customer = await subscribe('p3000');
