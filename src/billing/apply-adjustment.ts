@@ -85,7 +85,7 @@ export async function applyPaidAdjustments(work: Work, invoices: readonly Invoic
     return { adjustment, subscription, at };
   });
   const isLate = ({ adjustment, at }: Change) => at > adjustment.effectiveAt;
-  const isTooLate = (change: Change) => isBeginning(change) && isLate(change);
+  const isTooLate = (change: Change) => isBeginning(change) && (isLate(change) || isEnding(change));
   await callOff(work, changes.filter(isTooLate));
   const made = changes.filter((change) => !isTooLate(change));
   await applyNow(work, made);
@@ -101,9 +101,14 @@ function isBeginning({ adjustment }: { readonly adjustment: AdjustmentRow }): bo
   return beginsPeriod(adjustment);
 }
 
+/** Whether an end was scheduled meanwhile. It may cut a period that begins now, and that would be paid for whole. */
+function isEnding({ subscription }: Change): boolean {
+  return subscription.status === 'cancellation_scheduled';
+}
+
 /**
- * Calls off paid changes of interval or anchor, because a period of the old one has begun and been billed meanwhile.
- * Their payments are refunded.
+ * Calls off paid changes of interval or anchor, because a period of the old one has begun and been billed meanwhile, or
+ * an end was scheduled. Their payments are refunded.
  */
 async function callOff(work: Work, changes: readonly Change[]): Promise<void> {
   if (changes.length === 0) return;

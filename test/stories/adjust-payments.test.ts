@@ -173,6 +173,21 @@ test('of a change whose month ends before its money comes, the usage is kept and
   assert.equal((await changes.subscription(id)).interval, 'month');
 });
 
+test('a year is not begun for who is to leave at the end of the month: its money is given back, but for the usage', async () => {
+  const { id } = await billedUnderWay();
+  await app.post(`/subscriptions/${id}/cancel`, { cancellation: { timing: 'at_end_of_current_billing_period' } });
+  await app.runJobs({ all: true });
+  const { status, interval, cancelScheduledAt } = await changes.subscription(id);
+  assert.deepEqual([status, interval, cancelScheduledAt], ['cancellation_scheduled', 'month', may]);
+  await changes.moveTo(may);
+  assert.equal((await changes.subscription(id)).status, 'canceled');
+  assert.deepEqual(await invoices(id), [
+    ['paid', 3000],
+    ['partially_refunded', 28_600],
+    ['paid', 100],
+  ]);
+});
+
 test('usage of a change that is declined after its subscription has ended is on a last bill, once', async () => {
   const { id, decline } = await billedUnderWay();
   await app.post(`/subscriptions/${id}/cancel`, { cancellation: { timing: 'immediately' } });
