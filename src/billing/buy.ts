@@ -452,7 +452,7 @@ export async function decideBeginning(
 ): Promise<Beginning> {
   const allowMultiple = allowsMultipleSubscriptions(work);
   refuseSecond(living, { isFreePlan: false, allowMultiple, startsAt: work.now });
-  if (!allowMultiple) await refuseWhileBuying(work, subscription.customerId);
+  if (!allowMultiple) await refuseWhileBuying(work, subscription.customerId, living);
   const kept = preserveBillingCycleAnchor ? anchorOfFreePlan(living) : null;
   return beginningOf(work, subscription, { anchor: kept, at: work.now });
 }

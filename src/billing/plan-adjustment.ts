@@ -18,8 +18,10 @@ import { invalid, Problem } from '../kernel/problem.ts';
 import { defaultPaymentMethod } from '../payments/actions.ts';
 import { listPeriodInvoices, type PeriodInvoice } from '../payments/store-period-invoices.ts';
 import { inLedgerUnits } from '../pricing/credit-pool.ts';
+import { mayCost } from '../pricing/pricing.ts';
 import { listPrices } from '../pricing/store-prices.ts';
 import { listProducts } from '../pricing/store-products.ts';
+import { awaitsOnlyPlan } from '../purchases/store.ts';
 import { listValuePaid, listValueSettled } from '../rating/list-value.ts';
 import { capacitiesOf, featuresAfter, type GivenFeature } from '../rating/plan-change.ts';
 import { fairValue, prorationCharge } from '../rating/proration.ts';
@@ -46,12 +48,14 @@ import {
   refuseStrayOverrides,
   resolveOverrides,
 } from '../subscriptions/price-override.ts';
+import { listLivingSubscriptions } from '../subscriptions/store.ts';
 import { findPendingAdjustment } from '../subscriptions/store-adjustments.ts';
 import { findCurrentBillingPeriod } from '../subscriptions/store-billing-periods.ts';
 import { listItemSpans } from '../subscriptions/store-item-versions.ts';
 import { listActiveItems } from '../subscriptions/store-items.ts';
 import type { SubscriptionRow } from '../subscriptions/subscription.ts';
 import type { SubscriptionItemRow } from '../subscriptions/subscription-item.ts';
+import { refuseSecond } from '../subscriptions/subscription-start.ts';
 import { type Bill, composeBills, paidInAdvance, setupFeeLines, staticLine } from './bill-subscription.ts';
 import { type IntervalStart, isOwing, priceInterval, refuseOwing } from './change-interval.ts';
 
@@ -140,6 +144,7 @@ export async function planAdjustment(
   const timing = decideTiming(requested.timing, { currentTotal, newTotal, movesToArrears });
   const anchor = decideAnchor(requested, { takesInterval, timing, isTrial: period.trialPeriod });
   const isNow = timing === 'immediately';
+  if (isNow) await refuseSecondPlan(work, subscription, items);
   const prorates = requested.prorateCurrentBillingPeriod !== false;
   if (!prorates && isNow && arrears.newTotal + arrears.currentTotal > 0n)
     throw invalid(
@@ -175,6 +180,21 @@ export async function planAdjustment(
     paymentMethodId,
     ...(await planPayment(work, subscription, period, { ...charge, paymentMethodId, termsDays, customer })),
   };
+}
+
+/**
+ * Refuses to make a free plan a paid one, or the other way round, while another one of that kind is there, booked, or
+ * being bought. The customer may have only one: both could be charged, and only one be made.
+ */
+async function refuseSecondPlan(work: Work, subscription: SubscriptionRow, items: readonly PlanItem[]): Promise<void> {
+  const { id, customerId, exclusive } = subscription;
+  const isFreePlan = !items.some(mayCost);
+  if (!exclusive || isFreePlan === subscription.isFreePlan) return;
+  const others = (await listLivingSubscriptions(work, customerId)).filter(
+    (each) => each.id !== id && each.exclusive && each.isFreePlan === isFreePlan,
+  );
+  refuseSecond(others, { isFreePlan, allowMultiple: false, startsAt: work.now });
+  if (!isFreePlan && (await awaitsOnlyPlan(work, customerId))) throw new Problem('currentSubscriptionExists');
 }
 
 /**

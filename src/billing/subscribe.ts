@@ -13,6 +13,7 @@ import { defaultPaymentMethod, findPaymentMethod } from '../payments/actions.ts'
 import { findLastFailure } from '../payments/store.ts';
 import { type DiscountRow, orderedOf } from '../pricing/discount.ts';
 import type { Price } from '../pricing/price.ts';
+import { mayCost } from '../pricing/pricing.ts';
 import type { Product } from '../pricing/product.ts';
 import { listActivePricesBySlug, listPrices, listPricesByIds } from '../pricing/store-prices.ts';
 import { findProducts } from '../pricing/store-products.ts';
@@ -344,7 +345,7 @@ export async function decideOpening(
   const { isFreePlan } = start;
   const allowMultiple = allowsMultipleSubscriptions(work);
   refuseSecond(living, { isFreePlan, allowMultiple, startsAt });
-  if (!isFreePlan && !allowMultiple) await refuseWhileBuying(work, customer.id);
+  if (!isFreePlan && !allowMultiple) await refuseWhileBuying(work, customer.id, living);
   return {
     customer,
     product,
@@ -364,9 +365,21 @@ export async function decideOpening(
   };
 }
 
-/** Refuses with `currentSubscriptionExists` another plan while the first payment of one is in flight. */
-export async function refuseWhileBuying(work: Work, customerId: string): Promise<void> {
+/**
+ * Refuses with `currentSubscriptionExists` another plan while the first payment of one is in flight. The payment
+ * is that of a purchase, or of the change of a free plan. The customer has the subscriptions `living`.
+ */
+export async function refuseWhileBuying(
+  work: Work,
+  customerId: string,
+  living: readonly SubscriptionRow[],
+): Promise<void> {
   if (await awaitsOnlyPlan(work, customerId)) throw new Problem('currentSubscriptionExists');
+  for (const { id } of living.filter(({ isFreePlan, exclusive }) => isFreePlan && exclusive)) {
+    const change = await findPendingAdjustment(work, id);
+    if (change?.status === 'awaiting_payment' && change.items.some(mayCost))
+      throw new Problem('currentSubscriptionExists');
+  }
 }
 
 /**

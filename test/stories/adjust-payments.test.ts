@@ -68,9 +68,10 @@ test('eight declined changes are eight failed payments of one change, and the ne
   );
 });
 
-/** A change from 30.00 to 60.00 on 11 April, whose first payment has been requested and not answered. */
-async function underWay() {
+/** A change to 60.00 on 11 April, from 30.00 or another plan, whose first payment has been requested and not answered. */
+async function underWay(from: string | null = null) {
   const customer = await newCard('pm_card_visa');
+  if (from !== null) await adjust(customer.id, from);
   const requested = NewAdjustment.parse(changes.adjustmentOf('p6000').adjustment);
   await app.inEnvironment((work) => adjustSubscription(work, customer.id, requested));
   assert.deepEqual(await invoices(customer.id), [['paid', 3000]]);
@@ -103,6 +104,20 @@ test('who has left before the bank says yes gets the money of the change back', 
     ['paid', 3000],
     ['refunded', 2000],
   ]);
+});
+
+test('while a free plan is being changed into a paid one, no other is bought or booked, and the change is made', async () => {
+  const { id, customerId } = await underWay('zero');
+  for (const startDate of [null, may]) {
+    const other = { customerId, ...changes.item('p9000'), startDate };
+    const { status, body } = await app.request('POST', '/subscriptions', other);
+    assert.deepEqual([status, body.reason], [409, 'current_subscription_exists']);
+  }
+  await app.runJobs({ all: true });
+  assert.deepEqual((await invoices(id)).at(-1), ['paid', 2000]);
+  const slow = await subscribe('p3000', { token: 'pm_card_processing' });
+  assert.match(await changes.refused(slow.id, 'zero', 409), /already has a current subscription/);
+  assert.equal((await changes.preview(slow.id, 'zero')).canAdjust, false);
 });
 
 test('a pause waits for the bank too: what is kept of the period would not have the change in it', async () => {

@@ -263,6 +263,24 @@ test('a first payment that fails at the booked start leaves the customer on the 
   assert.deepEqual((await invoicesOf(externalId)).at(-1), [december, 5000, 'void']);
 });
 
+test('a free plan does not become a paid one while Team is booked: nothing is charged', async () => {
+  made += 1;
+  await app.setClock(november);
+  const { customerId } = await newCustomer(app, `booker-${made}`, { token: 'pm_card_visa' });
+  const { subscription } = await app.post('/subscriptions', { customerId, priceSlug: 'pro-monthly' });
+  await app.setClock(middle);
+  const changeTo = (priceSlug: string, path = 'adjust') =>
+    app.request('POST', `/subscriptions/${subscription.id}/${path}`, {
+      adjustment: { timing: 'immediately', newSubscriptionItems: [{ priceSlug }] },
+    });
+  assert.equal((await changeTo('community-monthly')).status, 200);
+  await app.post('/subscriptions', { customerId, priceSlug: 'team-monthly', startDate: december });
+  const { status, body } = await changeTo('pro-monthly');
+  assert.deepEqual([status, body.reason], [409, 'next_subscription_booked']);
+  assert.equal((await changeTo('pro-monthly', 'preview-adjust')).body.canAdjust, false);
+  assert.equal((await app.get(`/payments?customerId=${customerId}`)).total, 1);
+});
+
 test('a plan that costs nothing can be booked too; then nothing fills the gap', async () => {
   const { externalId, pro, cancel } = await booked({ more: { priceSlug: 'community-monthly' } });
   await cancel(pro, { timing: 'immediately' });
