@@ -4,6 +4,7 @@ import type { CustomerRow } from '../customers/customer.ts';
 import { termsOf } from '../customers/store.ts';
 import type { Work } from '../database/work.ts';
 import { findGivenDiscount } from '../invoicing/actions-discounts.ts';
+import { priceLine } from '../invoicing/invoice-line-item.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import { isSameJson } from '../kernel/json.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
@@ -53,7 +54,7 @@ import {
 import { movePlanCreditsEnd } from '../usage/actions-ledger.ts';
 import { carryCredits } from '../usage/actions-transfer.ts';
 import { catchUpAll, lockCurrent } from './catch-up.ts';
-import { type Opened, type Opening, openSubscription } from './open-subscription.ts';
+import { composeOpening, type Opened, type Opening, openSubscription } from './open-subscription.ts';
 import { replaceFreePlan } from './record-paid.ts';
 
 /**
@@ -319,7 +320,7 @@ export async function decideOpening(
   const doNotCharge = given.doNotCharge ?? false;
   const stored = await defaultPaymentMethod(work, customer.id);
   const { netTermsDays } = termsOf(customer.billingTerms, await readSettings(work));
-  const start: Start = decideStart({
+  const terms = {
     price,
     product,
     quantity,
@@ -333,20 +334,20 @@ export async function decideOpening(
     hadTrial,
     givenPaymentMethodId: given.defaultPaymentMethodId ?? null,
     storedPaymentMethodId: stored?.id ?? null,
-    // Its invoice has a total of 0 and is paid from the start.
-    hasNetTerms: netTermsDays > 0 || isCovered,
     anchor: keepsAnchor ? anchorOfFreePlan(living) : null,
     anchorRequest: given,
     ...(payerField === undefined ? {} : { payerField }),
     anchorSettings: anchorSettings(work),
-  });
+  };
+  // The invoice of a covered one has a total of 0 and is paid from the start.
+  const start: Start = decideStart({ ...terms, hasNetTerms: netTermsDays > 0 || isCovered });
   refuseFarStart(start, { startDate, now: work.now });
   const startsAt = Math.max(startDate, work.now);
   const { isFreePlan } = start;
   const allowMultiple = allowsMultipleSubscriptions(work);
   refuseSecond(living, { isFreePlan, allowMultiple, startsAt });
   if (!isFreePlan && !allowMultiple) await refuseWhileBuying(work, customer.id, living);
-  return {
+  const opening: Opening = {
     customer,
     product,
     price,
@@ -363,6 +364,22 @@ export async function decideOpening(
     priceOverrides,
     addOns,
   };
+  if (netTermsDays > 0 || !start.isInvoiced || coversFirst(work, opening)) return opening;
+  return { ...opening, start: decideStart({ ...terms, hasNetTerms: false }) };
+}
+
+/** Whether the discount leaves nothing of the first invoice: a long first period costs more than an interval. */
+function coversFirst(work: Work, opening: Opening): boolean {
+  const { discount, addOns = [] } = opening;
+  const productOf = new Map([opening, ...addOns].map(({ price, product }) => [price.id, product.id]));
+  const lines = composeOpening(work, opening).bill?.lines ?? [];
+  return coversAll(
+    discount,
+    lines.map((line) => ({
+      productId: productOf.get(line.priceId ?? '') ?? null,
+      amount: priceLine(line).amount,
+    })),
+  );
 }
 
 /**

@@ -51,6 +51,22 @@ test('a long first period costs 20 days of April at the rate of May with it, and
   assert.deepEqual(await totals(id), [4935, 3000]);
 });
 
+test('a code of 30.00 covers a month, and not a long first period: that waits for a card', async () => {
+  await app.setClock(day(10));
+  const { pricingModelId } = plans;
+  const terms = { name: 'One month', amountType: 'fixed', amount: 3000, duration: 'once', pricingModelId };
+  await app.post('/discounts', { discount: { ...terms, code: 'MONTH' } });
+  const subscribe = async (firstPeriod: string) => {
+    const { customerId } = await newCustomer(app, `covered-${firstPeriod}`, { token: null });
+    const wish = { customerId, ...plans.item('p3000'), discountCode: 'MONTH', billingAnchor: 'calendar', firstPeriod };
+    return (await app.post('/subscriptions', wish)).subscription;
+  };
+  const short = await subscribe('short');
+  assert.deepEqual([short.status, await plans.invoices(short.id)], ['active', [['paid', 0]]]);
+  const long = await subscribe('long');
+  assert.deepEqual([long.status, await plans.invoices(long.id)], ['incomplete', []]);
+});
+
 test('credits of a short or long first period come in its share', async () => {
   const short = await onTheEleventh('pro', { billingAnchor: 'calendar' });
   assert.equal(await plans.calls(short.externalId, short.id), 240, '20 of 30 days of 360');
