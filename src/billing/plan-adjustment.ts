@@ -146,13 +146,10 @@ export async function planAdjustment(
   const isNow = timing === 'immediately';
   if (isNow) await refuseSecondPlan(work, subscription, items);
   const prorates = requested.prorateCurrentBillingPeriod !== false;
-  if (!prorates && isNow && arrears.newTotal + arrears.currentTotal > 0n)
-    throw invalid(
-      ['adjustment', 'prorateCurrentBillingPeriod'],
-      'must be true or absent: a plan in arrears costs each quantity for its share of the time',
-    );
+  if (!prorates && isNow) refuseUnprorated(arrears);
   const { collectRefunded } = requested;
   const paymentMethodId = chargeWith ?? (await chargedMethod(work, subscription));
+  if (isNow && !period.trialPeriod && paymentMethodId === null) await refuseUnpayable(work, subscription, arrears);
   if (anchor !== null) await refuseOwing(work, subscription);
   const begun =
     interval === null || anchor === null
@@ -180,6 +177,26 @@ export async function planAdjustment(
     paymentMethodId,
     ...(await planPayment(work, subscription, period, { ...charge, paymentMethodId, termsDays, customer })),
   };
+}
+
+/** The price of the plan in arrears for a whole period, before and after a change. */
+interface ArrearsTotals {
+  readonly currentTotal: bigint;
+  readonly newTotal: bigint;
+}
+
+function refuseUnprorated({ currentTotal, newTotal }: ArrearsTotals): void {
+  if (currentTotal + newTotal === 0n) return;
+  throw invalid(
+    ['adjustment', 'prorateCurrentBillingPeriod'],
+    'must be true or absent: a plan in arrears costs each quantity for its share of the time',
+  );
+}
+
+/** A free plan that becomes one in arrears costs nothing now, so nothing else asks for a way to pay at its end. */
+async function refuseUnpayable(work: Work, subscription: SubscriptionRow, { newTotal }: ArrearsTotals): Promise<void> {
+  if (!subscription.isFreePlan || newTotal === 0n || (await termsOf(work, subscription)) > 0) return;
+  throw new Problem('paymentMethodRequired', { id: subscription.id });
 }
 
 /**

@@ -372,6 +372,13 @@ test('a plan in arrears asks for a way to pay, on a page and by the API, and cha
   const { status, body } = await app.request('POST', '/subscriptions', mixed);
   assert.deepEqual([status, body.issues[0].path], [400, ['items']], 'one in advance, the other in arrears');
   assert.equal(externalId, 'cardless');
+  const { subscription } = await app.post('/subscriptions', { customerId, ...plans.item('trial') });
+  await plans.adjust(subscription.id, 'zero');
+  await plans.moveTo(may);
+  assert.match(await plans.refused(subscription.id, 'late', 400), /payment method/);
+  assert.equal((await plans.preview(subscription.id, 'late')).canAdjust, false);
+  await plans.attach(customerId, 'pm_card_visa');
+  await plans.adjust(subscription.id, 'late');
 });
 
 test('the timing is a term of the price: it is exported, and never changes', async () => {
