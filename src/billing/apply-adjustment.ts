@@ -547,25 +547,31 @@ async function billLateChanges(
 }
 
 /**
- * Refunds payments for plan changes that are no longer applied. A payment that replaced an unpaid invoice is kept: it
- * covers the period and its usage. So is the part of a payment that is for usage.
+ * Refunds payments for plan changes that are no longer applied. The part of a payment that is for usage is kept. So is
+ * the total of an unpaid invoice that it replaced, because that covers the period and its usage.
  */
 async function giveBackCalledOff(work: Work, calledOff: readonly AdjustmentRow[]): Promise<void> {
-  const invoiceIds = calledOff.flatMap(({ invoiceId, replacedInvoiceId }) =>
-    invoiceId === null || replacedInvoiceId !== null ? [] : invoiceId,
-  );
+  const invoiceIds = calledOff.flatMap(({ invoiceId }) => invoiceId ?? []);
   if (invoiceIds.length === 0) return;
   // Nothing of paused time follows from these refunds: an ended subscription keeps none, and a change that was not made
   // took none.
   const step = chargedStep(work.currency);
   // The share of the tax may be finer than what can be refunded.
-  const amounts = [...(await listUsageAmounts(work, invoiceIds))];
-  const usage = new Map(amounts.map(([id, sum]) => [id, divHalfAway(sum, 1n, step)]));
+  const usage = [...(await listUsageAmounts(work, invoiceIds))];
+  const kept = new Map(usage.map(([id, sum]) => [id, divHalfAway(sum, 1n, step)]));
+  const replaced = await lockInvoices(
+    work,
+    calledOff.flatMap(({ replacedInvoiceId }) => replacedInvoiceId ?? []),
+  );
+  for (const { invoiceId, replacedInvoiceId } of calledOff) {
+    const own = replaced.find(({ id }) => id === replacedInvoiceId);
+    if (invoiceId !== null && own !== undefined) kept.set(invoiceId, own.total);
+  }
   for (const { id, invoiceId, amount, refundedAmount, refundingAmount } of await listPaymentsKept(work, invoiceIds)) {
     const paid = amount - refundedAmount - refundingAmount;
-    const forUsage = smallerOf(paid, usage.get(invoiceId) ?? 0n);
-    usage.set(invoiceId, (usage.get(invoiceId) ?? 0n) - forUsage);
-    const how = { partialAmount: Number(paid - forUsage), assume: applyRefundOutcome, credit: creditRefund } as const;
-    if (forUsage < paid) await refundPayment(work, id, how);
+    const stays = smallerOf(paid, kept.get(invoiceId) ?? 0n);
+    kept.set(invoiceId, (kept.get(invoiceId) ?? 0n) - stays);
+    const how = { partialAmount: Number(paid - stays), assume: applyRefundOutcome, credit: creditRefund } as const;
+    if (stays < paid) await refundPayment(work, id, how);
   }
 }

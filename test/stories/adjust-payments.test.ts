@@ -323,8 +323,11 @@ test('money that arrives after the end in place of an unpaid invoice pays for th
   assert.deepEqual(await invoices(id), [
     ['paid', 100],
     ['void', 225],
-    ['paid', 325],
+    ['partially_refunded', 325],
   ]);
+  // The month of 1.00 more is of a plan that the customer never had.
+  const [, , change] = (await app.get(`/invoices?subscriptionId=${id}`)).data;
+  assert.equal(change.amountRefunded, 100);
 });
 
 test('while a change takes the place of an unpaid invoice, nobody else collects or closes that', async () => {
