@@ -45,7 +45,7 @@ import {
   withInterims,
 } from './bill-subscription.ts';
 import { grantPeriodCredits, shareOf } from './grant-period-credits.ts';
-import { pausedCreditLeft, takeOffPausedTime, unusedValueOf } from './paused-time.ts';
+import { pausedCreditLeft, refundTakenOff, takeOffPausedTime, unusedValueOf } from './paused-time.ts';
 
 /** A period that begins with a change to another interval or billing anchor. */
 export interface IntervalStart {
@@ -297,26 +297,29 @@ export async function beginInterval(
   await insertBillingPeriod(work, period);
   await endMeasuredPeriodsAt(work, [period]);
   const span = { currentBillingPeriodStart: period.startAt, currentBillingPeriodEnd: period.endAt };
+  const kept = left.pausedCredit + unused;
+  const taken = await takenOffBy(work, invoiceId);
   const [next] = await withInterims(work, [{ ...changed, ...span }], () => period.startAt);
   const subscription = await saveSubscription(work, changed.id, {
     interimAt: next?.interimAt ?? null,
     ...span,
     billingCycleAnchorDate: changed.billingCycleAnchorDate,
     billingAnchor: changed.billingAnchor,
-    pausedCredit: await keptBeyond(work, left.pausedCredit + unused, invoiceId),
+    pausedCredit: kept > taken ? kept - taken : 0n,
   });
   if (invoiceId !== null) {
     await attachInvoices(work, [invoiceId], period.id);
     await attachPayments(work, [invoiceId], period.id);
+    // A refund since the request has lowered what is kept.
+    await refundTakenOff(work, period, taken > kept ? taken - kept : 0n);
   }
   await tellingLowBalances(work, [changed.id], () => changeCredits(work, { subscription, period }, left));
   return { subscription, period };
 }
 
-/** The kept value beyond what the invoice took off. A refund meanwhile may have lowered it. */
-async function keptBeyond(work: Work, kept: bigint, invoiceId: string | null): Promise<bigint> {
-  const taken = sumOf((await listPausedTime(work, invoiceId === null ? [] : [invoiceId])).map(({ amount }) => amount));
-  return kept > taken ? kept - taken : 0n;
+/** The kept value that the invoice of a change took off; null: it has none. */
+async function takenOffBy(work: Work, invoiceId: string | null): Promise<bigint> {
+  return sumOf((await listPausedTime(work, invoiceId === null ? [] : [invoiceId])).map(({ amount }) => amount));
 }
 
 /**

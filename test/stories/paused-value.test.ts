@@ -72,6 +72,22 @@ test('a refund before a pause, or after its end, takes from what is kept once', 
   assert.deepEqual(await totals(after.id), [3000, 0, 3000]);
 });
 
+test('a refund while a year waits for its money, or after that, takes as much from what a pause of the year keeps', async () => {
+  const yearly = async (refundedOn: number) => {
+    const { id, customerId } = await changes.subscribe('p3000');
+    await changes.chargeOn(id, await changes.attach(customerId, 'pm_card_processing'));
+    await changes.moveTo(day(15));
+    await changes.adjust(id, 'yearly');
+    if (refundedOn === 15) await refund(customerId, 3000);
+    await changes.moveTo(day(16));
+    if (refundedOn === 16) await refund(customerId, 3000);
+    await pause(id);
+    return keptOf(id);
+  };
+  // 285.00 were paid, and a day of the year costs 0.82.
+  assert.deepEqual([await yearly(15), await yearly(16)], [28_418, 28_418]);
+});
+
 test('a refund in a pause of no time is not given back by its end', async () => {
   const { id, customerId } = await changes.subscribe('p3000');
   await changes.moveTo(day(10));
