@@ -40,7 +40,7 @@ import {
 } from '../subscriptions/store.ts';
 import { findAdjustment, invoiceAdjustment } from '../subscriptions/store-adjustments.ts';
 import { insertBillingPeriod, reviveBillingPeriod } from '../subscriptions/store-billing-periods.ts';
-import { listActiveItems } from '../subscriptions/store-items.ts';
+import { listActiveItems, listItemsOf } from '../subscriptions/store-items.ts';
 import { isInTheWay, isTerminal, type SubscriptionRow } from '../subscriptions/subscription.ts';
 import { itemName } from '../subscriptions/subscription-item.ts';
 import { type AddOn, decideActivation, decideStart } from '../subscriptions/subscription-start.ts';
@@ -291,8 +291,10 @@ export async function composeActivation(
   subscription: SubscriptionRow,
   period: BillingPeriodRow,
 ): Promise<{ bill: Bill } & Pick<PurchaseRow, 'quantity' | 'addOns'>> {
-  // It may have ended since the payment was requested, and its items with it.
-  const items = await listActiveItems(work, [{ subscriptionId: subscription.id, at: period.startAt }]);
+  // It may have ended since the payment was requested, and its items with it. While it waited, none of them changed.
+  const items = isTerminal(subscription.status)
+    ? await listItemsOf(work, subscription.id)
+    : await listActiveItems(work, [{ subscriptionId: subscription.id, at: period.startAt }]);
   const sold = items.filter(({ priceId, quantity }) => priceId !== null && quantity > 0);
   const plan = firstLines(await paidInAdvance(work, sold), period, chargedStep(work.currency));
   const lines = [...plan, ...setupFeeLines(subscription)];

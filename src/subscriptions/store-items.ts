@@ -51,6 +51,18 @@ export async function listActiveItems(
   return rows.map(toRow);
 }
 
+/** All items that a subscription has ever had, in order of creation. */
+export async function listItemsOf(work: Work, subscriptionId: string): Promise<SubscriptionItemRow[]> {
+  const rows = await work.db
+    .selectFrom('subscriptionItems')
+    .select(columns)
+    .where('environmentId', '=', work.environmentId)
+    .where('subscriptionId', '=', subscriptionId)
+    .orderBy('id')
+    .execute();
+  return rows.map(toRow);
+}
+
 export async function insertSubscriptionItems(work: Work, items: readonly SubscriptionItemRow[]): Promise<void> {
   if (items.length === 0) return;
   const rows = items.map(({ metadata, pricing, ...item }) => ({

@@ -126,24 +126,28 @@ test('what does not wait for its first payment is not activated, nor with the ca
   await refuses(id, slow, /its first payment is in progress/);
 });
 
-test('a subscription that is canceled while its first payment is under way stays canceled, and its invoice is paid', async () => {
-  const { customerId, id } = await waiting();
-  const paymentMethodId = await shop.addCard(customerId);
-  const { purchase } = await app.inEnvironment((work) =>
-    activateSubscription(work, { subscriptionId: id, paymentMethodId, checkoutSessionId: null }),
-  );
-  await app.setClock(instant('2026-06-02'));
-  assert.equal((await plans.subscription(id)).status, 'incomplete', 'it does not expire meanwhile');
-  await app.post(`/subscriptions/${id}/cancel`, { cancellation: { timing: 'immediately' } });
-  await app.runJobs({ all: true });
-  const paid = await shop.purchase(purchase.id);
-  assert.equal((await plans.subscription(id)).status, 'canceled');
-  const { invoice } = await shop.invoice(paid.invoiceId);
-  assert.deepEqual([paid.status, invoice.status, invoice.total], ['paid', 'paid', 6000]);
-  assert.deepEqual(
-    [invoice.billingPeriodStartDate, invoice.billingPeriodEndDate],
-    [instant('2026-06-01'), instant('2026-07-01')],
-  );
-});
+for (const [when, canceledAt] of [
+  ['at the instant of its request', instant('2026-06-01')],
+  ['a day later', instant('2026-06-02')],
+] as const)
+  test(`a subscription that is canceled while its first payment is under way, ${when}, stays so, and its invoice is paid`, async () => {
+    const { customerId, id } = await waiting();
+    const paymentMethodId = await shop.addCard(customerId);
+    const { purchase } = await app.inEnvironment((work) =>
+      activateSubscription(work, { subscriptionId: id, paymentMethodId, checkoutSessionId: null }),
+    );
+    await app.setClock(canceledAt);
+    assert.equal((await plans.subscription(id)).status, 'incomplete', 'it does not expire meanwhile');
+    await app.post(`/subscriptions/${id}/cancel`, { cancellation: { timing: 'immediately' } });
+    await app.runJobs({ all: true });
+    const paid = await shop.purchase(purchase.id);
+    assert.equal((await plans.subscription(id)).status, 'canceled');
+    const { invoice } = await shop.invoice(paid.invoiceId);
+    assert.deepEqual([paid.status, invoice.status, invoice.total], ['paid', 'paid', 6000]);
+    assert.deepEqual(
+      [invoice.billingPeriodStartDate, invoice.billingPeriodEndDate],
+      [instant('2026-06-01'), instant('2026-07-01')],
+    );
+  });
 
 test('all invariants hold', () => assertSound(app));
