@@ -258,8 +258,16 @@ async function expiringCard(work: Work, id: string): Promise<Subject | string> {
   return { ...withoutInvoice, date, card: `${name} •••• ${last4}` };
 }
 
-async function issuedInvoice(work: Work, services: DocumentServices, id: string): Promise<Subject> {
+const notOwed = 'The invoice was voided or written off meanwhile.';
+
+/** Whether nobody is asked for the money of an invoice any more. */
+function isEnded({ status }: InvoiceRow): boolean {
+  return status === 'void' || status === 'uncollectible';
+}
+
+async function issuedInvoice(work: Work, services: DocumentServices, id: string): Promise<Subject | string> {
   const invoice = await requireInvoice(work, id);
+  if (isEnded(invoice)) return notOwed;
   const { invoiceNumber: number, currency, dueDate, invoiceDate, total } = invoice;
   // One that is paid already is sent for its total.
   const amount = amountDue(invoice) || total;
@@ -279,9 +287,13 @@ async function chargedInvoice(
   const { invoiceId, amount, currency }: Readonly<Record<string, unknown>> = payload.data ?? {};
   if (typeof invoiceId !== 'string' || typeof currency !== 'string') return 'The payment has no invoice.';
   const invoice = await requireInvoice(work, invoiceId);
-  if (template !== 'receipt' && amountDue(invoice) === 0n) return 'The invoice was paid meanwhile.';
-  const attachment =
-    template === 'receipt' ? await receiptOf(work, services, { id: objectId, number: invoice.invoiceNumber }) : null;
+  const isReceipt = template === 'receipt';
+  if (!isReceipt && isEnded(invoice)) return notOwed;
+  if (!isReceipt && amountDue(invoice) === 0n) return 'The invoice was paid meanwhile.';
+  const attachment = isReceipt
+    ? await receiptOf(work, services, { id: objectId, number: invoice.invoiceNumber })
+    : null;
+  if (isReceipt && attachment === null) return 'The money was taken back meanwhile.';
   return {
     ...{ number: invoice.invoiceNumber, plan: null, card: null, date, invoice, attachment },
     nextAttemptAt: invoice.nextAttemptAt,
@@ -309,9 +321,11 @@ async function receiptOf(
   return document && { filename: `${number ?? id}-receipt.pdf`, document };
 }
 
-async function issuedCreditNote(work: Work, id: string): Promise<Subject> {
+async function issuedCreditNote(work: Work, id: string): Promise<Subject | string> {
   const { creditNote } = await getCreditNote(work, id);
-  const { creditNoteNumber: number, currency, total, createdAt: date, invoiceId } = creditNote;
+  const { creditNoteNumber: number, status, currency, total, createdAt: date, invoiceId } = creditNote;
+  // One whose refund has failed brings no money.
+  if (status === 'void') return 'The credit note was voided meanwhile.';
   return {
     ...{ number, plan: null, card: null, nextAttemptAt: null, date, money: { amount: BigInt(total), currency } },
     invoice: await requireInvoice(work, invoiceId),

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { PNG } from 'pngjs';
+import { settleCharges } from '../../src/billing/settle-payment.ts';
 import { performCheckout } from '../../src/checkout/jobs.ts';
+import { runInEnvironment } from '../../src/database/work.ts';
 import { openSmtp } from '../../src/jobs/smtp.ts';
 import { instant } from '../../src/kernel/calendar.ts';
 import { newDebtor } from '../support/debtor.ts';
@@ -132,6 +134,50 @@ test('a failed renewal tells its customer how to pay, and is not told of once it
   await runJobs();
   const { status, lastError } = (await caller.get(`/emails/${repeat.id}`)).email;
   assert.deepEqual([status, lastError], ['suppressed', 'The invoice was paid meanwhile.']);
+});
+
+test('what was voided before its email was written is not told of: an invoice, a failed charge and a credit note', async () => {
+  const { caller, emails, moveTo, swapCard } = await newReader();
+  await runJobs();
+  const lines = [{ description: 'Workshop', unitAmount: 45000 }];
+  const finalized = async () => {
+    const { invoice } = await caller.post('/invoices', { invoice: { customerExternalId: 'ada', lines } });
+    await caller.post(`/invoices/${invoice.id}/finalize`, {});
+    return invoice.id as string;
+  };
+  await caller.post(`/invoices/${await finalized()}/void`, {});
+  const credited = await finalized();
+  await runJobs();
+  const { invoiceLineItems } = await caller.get(`/invoices/${credited}`);
+  const creditNote = { lines: [{ invoiceLineItemId: invoiceLineItems[0].id, amount: 100 }], settle: 'offset' };
+  const made = await caller.post(`/invoices/${credited}/credit-notes`, { creditNote });
+  await caller.post(`/credit-notes/${made.creditNote.id}/void`, {});
+  await swapCard('pm_card_chargeCustomerFail');
+  await moveTo('2026-02-01');
+  const { data: owed } = await caller.get('/invoices?status=open&type=subscription');
+  await caller.post(`/invoices/${owed[0].id}/mark-uncollectible`, {});
+  inbox.received.length = 0;
+  await runJobs();
+  const gone = 'The invoice was voided or written off meanwhile.';
+  assert.deepEqual(
+    (await emails('?status=suppressed')).map(({ template, lastError }) => [template, lastError]),
+    [
+      ['invoice_issued', gone],
+      ['credit_note_issued', 'The credit note was voided meanwhile.'],
+      ['payment_failed', gone],
+    ],
+  );
+  assert.deepEqual(inbox.received, []);
+});
+
+test('the receipt of a payment that the bank has taken back meanwhile is not sent', async () => {
+  const { caller, emails, environmentId } = await newReader();
+  const [{ id: paymentId }] = (await caller.get('/payments')).data;
+  const outcome = { result: 'reversed', code: 'debit_returned', message: 'Returned by the bank.' } as const;
+  await runInEnvironment(app.database, { environmentId }, (work) => settleCharges(work, [{ paymentId, outcome }]));
+  await runJobs();
+  const [receipt] = await emails('?template=receipt');
+  assert.deepEqual([receipt.status, receipt.lastError], ['suppressed', 'The money was taken back meanwhile.']);
 });
 
 test('the end of a trial is told of three days before, unless the subscription ends with it', async () => {
