@@ -34,8 +34,7 @@ export async function draftCreditNote(
   invoice: InvoiceRow,
   { lines }: Pick<CreditNoteInput, 'lines'>,
 ): Promise<CreditNoteDraft> {
-  const ids = lines.map(({ invoiceLineItemId }) => invoiceLineItemId);
-  const draft = decideCreditNote(lines, await findCreditableLines(work, invoice.id, ids), {
+  const draft = decideCreditNote(lines, await findCreditableLines(work, invoice.id), {
     inclusive: invoice.taxInclusive,
     left: invoice.total - invoice.creditedAmount,
   });
@@ -54,7 +53,7 @@ export async function creditRefund(
   const invoice = await findInvoice(work, invoiceId);
   assert(invoice, 'money has its invoice');
   if (invoice.status === 'void') return null;
-  const lines = [...(await findCreditableLines(work, invoiceId, null)).values()];
+  const lines = [...(await findCreditableLines(work, invoiceId)).values()];
   const left = invoice.total - invoice.creditedAmount;
   const draft = decideRefundNote(lines, amount, { inclusive: invoice.taxInclusive, left });
   if (draft === null) return null;
@@ -235,7 +234,10 @@ function renderLine(work: Work, row: CreditNoteLineRow): CreditNoteLine {
 
 /** Explains every amount of the credit note. Refuses with `creditNoteNotFound`. */
 export async function getCreditNoteExplanation(work: Work, id: string): Promise<CreditNoteExplanation> {
-  return explainCreditNote(await requireCreditNote(work, id), await store.listLines(work, id));
+  const note = await requireCreditNote(work, id);
+  const lines = await findCreditableLines(work, note.invoiceId);
+  const taxedOf = (lineId: string) => lines.get(lineId)?.lowered.amount ?? 0n;
+  return explainCreditNote(note, await store.listLines(work, id), taxedOf);
 }
 
 /** The credit note as a document. Refuses with `creditNoteNotFound`. */

@@ -67,7 +67,9 @@ const ExplainedShare = z
     id: 'ExplainedCreditShare',
     description:
       'The share is numerator / denominator, rounded with halves away from zero, less `creditedBefore`. After a voided ' +
-      'credit note, or for a refund, it may differ by its rounding, so that nothing is left over or becomes negative.',
+      'credit note, or for a refund, it may differ by its rounding, so that nothing is left over or becomes negative, and it is at ' +
+      'most what is left of `whole`. The denominator of a tax is less than the amount of its line where other lines lowered the ' +
+      'invoice: their share of the line bore no tax.',
   });
 
 /** The derivation of every amount of a credit note. */
@@ -99,16 +101,23 @@ export const CreditNoteExplanation = z
   .meta({ id: 'CreditNoteExplanation' });
 export type CreditNoteExplanation = z.infer<typeof CreditNoteExplanation>;
 
-/** Explains a credit note from its stored lines: the arithmetic of `creditOf`. */
-export function explainCreditNote(note: CreditNoteToPrint, lines: readonly ExplainableLine[]): CreditNoteExplanation {
+/**
+ * Explains a credit note from its stored lines: the arithmetic of `creditOf`. `taxedOf` tells the amount of a line of the
+ * invoice that bore its tax.
+ */
+export function explainCreditNote(
+  note: CreditNoteToPrint,
+  lines: readonly ExplainableLine[],
+  taxedOf: (invoiceLineItemId: string) => bigint,
+): CreditNoteExplanation {
   const { id, creditNoteNumber, invoiceId, currency, discountAmount, subtotal, taxAmount, total } = note;
   return {
     ...{ creditNoteId: id, creditNoteNumber, invoiceId, currency },
     lines: lines.map((line) => {
-      const shareOf = (whole: bigint, creditedBefore: bigint, share: bigint) => ({
+      const shareOf = (whole: bigint, creditedBefore: bigint, share: bigint, of = line.lineAmount) => ({
         ...{ whole, creditedBefore, share },
         numerator: String(whole * (line.amountBefore + line.amount)),
-        denominator: String(line.lineAmount),
+        denominator: String(of > 0n ? of : 1n),
       });
       return {
         id: line.id,
@@ -117,7 +126,7 @@ export function explainCreditNote(note: CreditNoteToPrint, lines: readonly Expla
         creditedBefore: line.amountBefore,
         amount: line.amount,
         discount: shareOf(line.lineDiscount, line.discountBefore, line.discountAmount),
-        tax: shareOf(line.lineTax, line.taxBefore, line.taxAmount),
+        tax: shareOf(line.lineTax, line.taxBefore, line.taxAmount, taxedOf(line.invoiceLineItemId)),
       };
     }),
     sumOfLines: lines.reduce((sum, { amount }) => sum + amount, 0n),

@@ -206,5 +206,5 @@ function draftLine(
     const most = quantity ? left / line.price : left;
     throw invalid([...path, field], `must be at most ${most}: ${left} is left of the ${line.whole.amount} of the line`);
   }
-  return { ...creditOf(line.whole, line.credited, wanted, inclusive), line, quantity: quantity ?? null };
+  return { ...creditOf(line, wanted, inclusive), line, quantity: quantity ?? null };
 }

@@ -5,7 +5,7 @@ import { idSchema } from '../kernel/id.ts';
 import { Timestamp, WholeNumber } from '../kernel/json.ts';
 import { stamps } from '../kernel/record.ts';
 import { amountOf, type Priced, type Pricing } from '../pricing/pricing.ts';
-import type { LineAmounts } from '../rating/credited.ts';
+import type { CreditedLine } from '../rating/credited.ts';
 import type { LineShares } from '../rating/invoice-amounts.ts';
 import type { MeasuredPart } from '../rating/measured-usage.ts';
 import { fairValue, type PlanSegment } from '../rating/proration.ts';
@@ -75,14 +75,12 @@ export const UpcomingInvoiceLineItem = z
 export type UpcomingInvoiceLineItem = z.infer<typeof UpcomingInvoiceLineItem>;
 
 /** A line of an invoice, and the part of it that credit notes have taken back. */
-export interface CreditableLine {
+export interface CreditableLine extends CreditedLine {
   readonly id: string;
   readonly isUsage: boolean;
   readonly description: string | null;
   readonly quantity: number;
   readonly price: bigint;
-  readonly whole: LineAmounts;
-  readonly credited: LineAmounts;
 }
 
 /** A part of a usage period that has become cheaper pays back only what was billed net of discount. */

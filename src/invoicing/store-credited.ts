@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { Work } from '../database/work.ts';
-import type { LineAmounts } from '../rating/credited.ts';
+import { type LineAmounts, loweredLines } from '../rating/credited.ts';
 import type { CreditableLine } from './invoice-line-item.ts';
 
 /** The ids of an invoice and, if it is a consolidated one, of its parts, whose lines it has. */
@@ -9,42 +9,35 @@ const idsWithin = (work: Work, invoiceId: string) => sql<string>`(
   select p.id from invoices p where p.environment_id = ${work.environmentId} and p.consolidated_into = ${invoiceId})`;
 
 /**
- * The lines with these ids that belong to the invoice, or all of its lines (null), by id in order. The caller has locked
- * the invoice, or only reads.
+ * All lines of the invoice by id, in order. Lines of a part of a consolidated invoice lower those of that part. The caller has
+ * locked the invoice, or only reads.
  */
-export async function findCreditableLines(
-  work: Work,
-  invoiceId: string,
-  ids: readonly string[] | null,
-): Promise<Map<string, CreditableLine>> {
+export async function findCreditableLines(work: Work, invoiceId: string): Promise<Map<string, CreditableLine>> {
   const rows = await work.db
     .selectFrom('invoiceLineItems')
-    .select(['id', 'type', 'description', 'quantity', 'price', 'amount', 'discountAmount', 'taxAmount'])
+    .select(['id', 'invoiceId', 'type', 'description', 'quantity', 'price', 'amount', 'discountAmount', 'taxAmount'])
     .select(['creditedAmount', 'creditedDiscount', 'creditedTax'])
     .where('environmentId', '=', work.environmentId)
     .where('invoiceId', 'in', idsWithin(work, invoiceId))
-    .$if(ids !== null, (some) => some.where('id', '=', sql<string>`any(${ids}::text[])`))
     .orderBy('id')
     .execute();
+  const lowered = new Map<string, LineAmounts>();
+  for (const ofInvoice of Map.groupBy(rows, (row) => row.invoiceId).values())
+    for (const [index, line] of loweredLines(ofInvoice).entries()) {
+      const { amount, discountAmount, taxAmount } = line;
+      lowered.set(ofInvoice[index]?.id ?? '', { amount, discountAmount, taxAmount });
+    }
   return new Map(
-    rows.map(({ id, type, description, quantity, price, amount, discountAmount, taxAmount, ...before }) => [
-      id,
-      {
-        ...{
-          id,
-          isUsage: type === 'usage',
-          description,
-          quantity,
-          price,
-          whole: { amount, discountAmount, taxAmount },
-        },
-        credited: {
-          amount: before.creditedAmount,
-          discountAmount: before.creditedDiscount,
-          taxAmount: before.creditedTax,
-        },
-      },
-    ]),
+    rows.map(({ id, type, description, quantity, price, amount, discountAmount, taxAmount, ...before }) => {
+      const whole = { amount, discountAmount, taxAmount };
+      const credited = {
+        amount: before.creditedAmount,
+        discountAmount: before.creditedDiscount,
+        taxAmount: before.creditedTax,
+      };
+      const known = { id, isUsage: type === 'usage', description, quantity, price };
+      return [id, { ...known, whole, credited, lowered: lowered.get(id) ?? whole }];
+    }),
   );
 }
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { creditOf, creditOfTotal, creditsOfRefund, type LineAmounts } from './credited.ts';
+import { creditOf, creditOfTotal, creditsOfRefund, type LineAmounts, loweredLines } from './credited.ts';
 
 const nothing: LineAmounts = { amount: 0n, discountAmount: 0n, taxAmount: 0n };
 const plus = (a: LineAmounts, b: LineAmounts): LineAmounts => ({
@@ -11,20 +11,22 @@ const plus = (a: LineAmounts, b: LineAmounts): LineAmounts => ({
 });
 const minus = (a: LineAmounts, b: LineAmounts) =>
   plus(a, { amount: -b.amount, discountAmount: -b.discountAmount, taxAmount: -b.taxAmount });
+/** A line that no other line has lowered. */
+const so = (whole: LineAmounts, credited: LineAmounts) => ({ whole, credited, lowered: whole });
 
 test('a line of 1000 with a discount of 100 and 19 % tax goes back in three parts to the cent', () => {
   const line = { amount: 1000n, discountAmount: 100n, taxAmount: 171n };
-  const first = creditOf(line, nothing, 333n, false);
+  const first = creditOf(so(line, nothing), 333n, false);
   assert.deepEqual(first, { amount: 333n, discountAmount: 33n, taxAmount: 57n, subtotal: 300n, total: 357n });
-  const second = creditOf(line, first, 333n, false);
+  const second = creditOf(so(line, first), 333n, false);
   assert.deepEqual(second, { amount: 333n, discountAmount: 34n, taxAmount: 57n, subtotal: 299n, total: 356n });
-  const third = creditOf(line, plus(first, second), 334n, false);
+  const third = creditOf(so(line, plus(first, second)), 334n, false);
   assert.deepEqual(third, { amount: 334n, discountAmount: 33n, taxAmount: 57n, subtotal: 301n, total: 358n });
 });
 
 test('half of a line with tax in its price gives back half of its price, tax included', () => {
   const line = { amount: 1190n, discountAmount: 0n, taxAmount: 190n };
-  assert.deepEqual(creditOf(line, nothing, 595n, true), {
+  assert.deepEqual(creditOf(so(line, nothing), 595n, true), {
     ...{ amount: 595n, discountAmount: 0n, taxAmount: 95n },
     ...{ subtotal: 500n, total: 595n },
   });
@@ -32,15 +34,15 @@ test('half of a line with tax in its price gives back half of its price, tax inc
 
 test('a whole line gives back its amounts, and a line in single cents rounds each half up once', () => {
   const line = { amount: 2n, discountAmount: 0n, taxAmount: 1n };
-  assert.deepEqual(creditOf(line, nothing, 2n, false).total, 3n);
-  const first = creditOf(line, nothing, 1n, false);
-  assert.deepEqual([first.taxAmount, creditOf(line, first, 1n, false).taxAmount], [1n, 0n]);
+  assert.deepEqual(creditOf(so(line, nothing), 2n, false).total, 3n);
+  const first = creditOf(so(line, nothing), 1n, false);
+  assert.deepEqual([first.taxAmount, creditOf(so(line, first), 1n, false).taxAmount], [1n, 0n]);
 });
 
 test('a credit of nothing, or of more than is left, is a bug', () => {
   const line = { amount: 10n, discountAmount: 0n, taxAmount: 0n };
-  assert.throws(() => creditOf(line, nothing, 0n, false), assert.AssertionError);
-  assert.throws(() => creditOf(line, { ...nothing, amount: 4n }, 7n, false), assert.AssertionError);
+  assert.throws(() => creditOf(so(line, nothing), 0n, false), assert.AssertionError);
+  assert.throws(() => creditOf(so(line, { ...nothing, amount: 4n }), 7n, false), assert.AssertionError);
 });
 
 /** A line whose discount and tax are what an invoice may give it. */
@@ -65,7 +67,7 @@ test('any sequence of credits, with voided ones between them, adds up to the lin
       const standing: LineAmounts[] = [];
       let credited = nothing;
       const credit = (amount: bigint) => {
-        const made = creditOf(line, credited, amount, inclusive);
+        const made = creditOf(so(line, credited), amount, inclusive);
         assert.ok(made.discountAmount >= 0n && made.taxAmount >= 0n && made.subtotal >= 0n && made.total >= 0n);
         assert.equal(made.subtotal + made.taxAmount, made.total);
         standing.push(made);
@@ -88,7 +90,7 @@ test('without voided ones each share is within a cent of its exact value', () =>
   fc.assert(
     fc.property(anyLine, fc.bigInt({ min: 1n, max: 10n ** 6n }), ({ line, inclusive }, part) => {
       const amount = part < line.amount ? part : line.amount;
-      const { discountAmount, taxAmount } = creditOf(line, nothing, amount, inclusive);
+      const { discountAmount, taxAmount } = creditOf(so(line, nothing), amount, inclusive);
       for (const [share, whole] of [
         [discountAmount, line.discountAmount],
         [taxAmount, line.taxAmount],
@@ -102,38 +104,76 @@ test('without voided ones each share is within a cent of its exact value', () =>
 
 test('a refund of 7.14 of a line of 10.00 with 1.90 of tax is 6.00 and 1.14 of tax, and the rest is 4.00 and 0.76', () => {
   const line = { amount: 1000n, discountAmount: 0n, taxAmount: 190n };
-  const first = creditOfTotal(line, nothing, 714n, false);
+  const first = creditOfTotal(so(line, nothing), 714n, false);
   assert.deepEqual(first, { amount: 600n, discountAmount: 0n, taxAmount: 114n, subtotal: 600n, total: 714n });
-  const rest = creditOfTotal(line, first, 476n, false);
+  const rest = creditOfTotal(so(line, first), 476n, false);
   assert.deepEqual(rest, { amount: 400n, discountAmount: 0n, taxAmount: 76n, subtotal: 400n, total: 476n });
 });
 
 test('a refund gives back the discount with the money: half of 9.00 that were 10.00 takes back 5.00 of the line', () => {
   const line = { amount: 1000n, discountAmount: 100n, taxAmount: 0n };
   const half = { amount: 500n, discountAmount: 50n, taxAmount: 0n, subtotal: 450n, total: 450n };
-  assert.deepEqual(creditOfTotal(line, nothing, 450n, false), half);
+  assert.deepEqual(creditOfTotal(so(line, nothing), 450n, false), half);
   const included = { amount: 1190n, discountAmount: 0n, taxAmount: 190n };
-  assert.deepEqual(creditOfTotal(included, nothing, 595n, true), {
+  assert.deepEqual(creditOfTotal(so(included, nothing), 595n, true), {
     ...{ amount: 595n, discountAmount: 0n, taxAmount: 95n, subtotal: 500n, total: 595n },
   });
 });
 
 test('one of the two cents of a line that is one cent with one of tax is its tax, so that the other can go back too', () => {
   const line = { amount: 1n, discountAmount: 0n, taxAmount: 1n };
-  const first = creditOfTotal(line, nothing, 1n, false);
+  const first = creditOfTotal(so(line, nothing), 1n, false);
   assert.deepEqual([first.amount, first.taxAmount], [0n, 1n]);
-  assert.equal(creditOf(line, first, 1n, false).total, 1n);
+  assert.equal(creditOf(so(line, first), 1n, false).total, 1n);
 });
 
-test('a refund of 13.09 takes all of a plan of 11.90 and 1.19 of usage of 2.38, and leaves paused time alone', () => {
-  const plan = { whole: { amount: 1000n, discountAmount: 0n, taxAmount: 190n }, credited: nothing, isUsage: false };
-  const usage = { whole: { amount: 200n, discountAmount: 0n, taxAmount: 38n }, credited: nothing, isUsage: true };
-  const paused = { whole: { amount: -300n, discountAmount: 0n, taxAmount: 0n }, credited: nothing, isUsage: false };
-  const totals = (total: bigint) =>
-    creditsOfRefund([usage, paused, plan], total, false)?.map((credit) => credit?.total ?? 0n);
+/** A plan of 10.00 and usage of 2.00, less 3.00 of paused time: 19 % of 9.00 are 1.71. */
+function afterPause() {
+  const wholes = [
+    { amount: 200n, discountAmount: 0n, taxAmount: 29n },
+    { amount: -300n, discountAmount: 0n, taxAmount: 0n },
+    { amount: 1000n, discountAmount: 0n, taxAmount: 142n },
+  ];
+  const lowered = loweredLines(wholes);
+  return wholes.map((whole, index) => {
+    return { whole, lowered: lowered[index] ?? whole, credited: nothing, isUsage: index === 0 };
+  });
+}
+
+test('a refund of 9.81 takes all of the plan and 0.89 of the usage, and leaves paused time alone', () => {
+  const lines = afterPause();
+  const totals = (total: bigint) => creditsOfRefund(lines, total, false)?.map((credit) => credit?.total ?? 0n);
   assert.deepEqual(totals(714n), [0n, 0n, 714n]);
-  assert.deepEqual(totals(1309n), [119n, 0n, 1190n]);
-  assert.equal(totals(1429n), undefined);
+  assert.deepEqual(totals(981n), [89n, 0n, 892n]);
+  assert.equal(totals(1372n), undefined);
+});
+
+test('a refund of an invoice that paused time lowered takes back its tax, all of it or in proportion', () => {
+  const sums = (total: bigint) =>
+    creditsOfRefund(afterPause(), total, false)?.map((credit) => [credit?.subtotal, credit?.taxAmount]);
+  const none = [undefined, undefined];
+  assert.deepEqual(sums(1071n), [[150n, 29n], none, [750n, 142n]]);
+  assert.deepEqual(sums(446n), [none, none, [375n, 71n]]);
+  const [, , plan] = afterPause();
+  assert(plan);
+  assert.deepEqual(creditOf(plan, 375n, false).taxAmount, 71n);
+  assert.deepEqual(creditOf(plan, 1000n, false).taxAmount, 142n, 'at most all of it');
+});
+
+test('a full refund of a discounted line that paused time lowered takes back the net amount and the tax of its invoice', () => {
+  for (const [inclusive, taxAmount, net] of [
+    [false, 133n, 700n],
+    [true, 112n, 588n],
+  ] as const) {
+    const whole = { amount: 1250n, discountAmount: 250n, taxAmount };
+    const paused = { amount: -300n, discountAmount: 0n, taxAmount: 0n };
+    const [lowered = whole] = loweredLines([whole, paused]);
+    assert.deepEqual(lowered, { amount: 875n, discountAmount: 175n, taxAmount });
+    const [credit] =
+      creditsOfRefund([{ whole, lowered, credited: nothing, isUsage: false }], net + taxAmount, inclusive) ?? [];
+    const total = net + taxAmount;
+    assert.deepEqual(credit, { amount: 875n, discountAmount: 175n, taxAmount, subtotal: net, total });
+  }
 });
 
 /** A step credits an amount by hand, or refunds money; a negative one voids an earlier credit. */
@@ -141,12 +181,17 @@ const anyMixed = fc.array(fc.record({ step: fc.integer({ min: -5, max: 1000 }), 
   maxLength: 10,
 });
 
+const anyLines = fc.array(fc.tuple(anyLine, fc.boolean()), { minLength: 1, maxLength: 4 });
+
 test('refunds and credits by hand in any order, with voided ones between them, add up to their lines', () => {
   fc.assert(
-    fc.property(fc.array(fc.tuple(anyLine, fc.boolean()), { minLength: 1, maxLength: 4 }), anyMixed, (given, steps) => {
+    fc.property(anyLines, anyMixed, fc.bigInt({ min: 0n, max: 2000n }), (given, steps, lowering) => {
       const inclusive = given[0]?.[0].inclusive ?? false;
       const of = (whole: LineAmounts) => whole.amount - whole.discountAmount + (inclusive ? 0n : whole.taxAmount);
-      const lines = given.map(([{ line }, isUsage]) => ({ whole: line, credited: nothing, isUsage }));
+      const lowered = loweredLines([...given.map(([{ line }]) => line), { ...nothing, amount: -lowering }]);
+      const lines = given.map(([{ line }, isUsage], index) => {
+        return { whole: line, lowered: lowered[index] ?? line, credited: nothing, isUsage };
+      });
       const moneyLeft = () => lines.reduce((sum, { whole, credited }) => sum + of(minus(whole, credited)), 0n);
       const standing: { readonly index: number; readonly made: LineAmounts }[] = [];
       const credit = (index: number, made: LineAmounts) => {
@@ -173,7 +218,7 @@ test('refunds and credits by hand in any order, with voided ones between them, a
         else if (isRefund && step > 0 && moneyLeft() > 0n) refund((moneyLeft() * BigInt(step) + 999n) / 1000n);
         else if (step > 0 && line !== undefined && line.whole.amount > line.credited.amount) {
           const amount = ((line.whole.amount - line.credited.amount) * BigInt(step) + 999n) / 1000n;
-          credit(0, creditOf(line.whole, line.credited, amount, inclusive));
+          credit(0, creditOf(line, amount, inclusive));
         }
       }
       if (moneyLeft() > 0n) refund(moneyLeft());

@@ -549,3 +549,21 @@ describe('the balance of a customer', () => {
     await sound();
   });
 });
+
+test('a refund of an invoice that paused time lowered takes back the tax of the invoice, as its explanation shows', async () => {
+  const payer = await newPayer(app);
+  const { invoice } = await invoiceOf(payer, [staticLine(1, 1000n), staticLine(1, -300n)], { tax: vat });
+  assert.deepEqual([invoice.subtotal, invoice.taxAmount], [700n, 133n]);
+  const paymentId = await paid(invoice, payer);
+  await app.post(`/payments/${paymentId}/refund`, { partialAmount: 417 });
+  await app.post(`/payments/${paymentId}/refund`, {});
+  const notes = (await app.get(`/credit-notes?invoiceId=${invoice.id}`)).data as Body[];
+  assert.deepEqual(notes.map(amountsOf), [
+    [0, 350, 67, 417],
+    [0, 350, 66, 416],
+  ]);
+  const { lines } = await app.get(`/credit-notes/${notes[1]?.id}/explain`);
+  const tax = { whole: 133, creditedBefore: 67, share: 66, numerator: '93100', denominator: '700' };
+  assert.deepEqual([lines[0].amount, lines[0].tax], [350, tax]);
+  await sound();
+});
