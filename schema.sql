@@ -2563,6 +2563,8 @@ CREATE INDEX audit_log_by_record ON public.audit_log USING btree (environment_id
 CREATE INDEX audit_log_by_record_id ON public.audit_log USING btree (environment_id, record_id, id);
 CREATE INDEX audit_log_by_request ON public.audit_log USING btree (environment_id, request_id, id) WHERE (request_id IS NOT NULL);
 CREATE INDEX audit_log_by_user ON public.audit_log USING btree (environment_id, user_id, id) WHERE (user_id IS NOT NULL);
+CREATE INDEX audit_log_deleted_of_customer ON public.audit_log USING btree (environment_id, ((before ->> 'customer_id'::text))) WHERE (operation = 'delete'::text);
+CREATE INDEX audit_log_deleted_of_invoice ON public.audit_log USING btree (environment_id, ((before ->> 'invoice_id'::text))) WHERE (operation = 'delete'::text);
 CREATE INDEX auto_top_up_checks_due ON public.auto_top_up_checks USING btree (environment_id, due_at);
 CREATE INDEX auto_top_up_purchases_by_month ON public.auto_top_up_purchases USING btree (environment_id, customer_id, month_start);
 CREATE INDEX auto_top_ups_by_price ON public.auto_top_ups USING btree (environment_id, price_id);
@@ -4338,7 +4340,7 @@ begin
   if not exists (select from customers where environment_id = environment and id = p_customer and erased_at is not null) then
     raise insufficient_privilege using message = 'the customer was not erased';
   end if;
-  ids := array(select r.record_id from records_of_customer(environment, p_customer) r
+  ids := array(select r.record_id from told_records_of_customer(environment, p_customer) r
                 where r.record_id collate "C" > after_record collate "C"
                 order by r.record_id collate "C" limit at_most);
   update audit_log a
@@ -5863,7 +5865,7 @@ CREATE OR REPLACE FUNCTION public.personal_columns()
  LANGUAGE sql
  IMMUTABLE
 BEGIN ATOMIC
- VALUES ('customers'::text,'external_id'::text,'r.id'::text), ('customers'::text,'email'::text,''''''::text), ('customers'::text,'name'::text,'''Erased customer'''::text), ('customers'::text,'logo_url'::text,'null'::text), ('customers'::text,'icon_url'::text,'null'::text), ('customers'::text,'domain'::text,'null'::text), ('customers'::text,'user_id'::text,'null'::text), ('customers'::text,'billing_address'::text,'null'::text), ('customers'::text,'metadata'::text,'null'::text), ('customers'::text,'billing_terms'::text,'null'::text), ('payment_methods'::text,'billing_details'::text,'''{}'''::text), ('payment_methods'::text,'payment_method_data'::text,'''{}'''::text), ('payment_methods'::text,'metadata'::text,'null'::text), ('payment_methods'::text,'processor_token'::text,''''''::text), ('payment_methods'::text,'fingerprint'::text,'null'::text), ('payment_method_attachments'::text,'request'::text,'''{}'''::text), ('payment_method_attachments'::text,'outcome'::text,'''{}'''::text), ('subscriptions'::text,'name'::text,'null'::text), ('subscriptions'::text,'metadata'::text,'null'::text), ('subscriptions'::text,'cancellation_comment'::text,'null'::text), ('invoices'::text,'metadata'::text,'null'::text), ('subscription_items'::text,'name'::text,'null'::text), ('subscription_items'::text,'external_id'::text,'null'::text), ('subscription_items'::text,'metadata'::text,'null'::text), ('subscription_adjustments'::text,'items'::text,'''[]'''::text), ('resource_claims'::text,'external_id'::text,'null'::text), ('resource_claims'::text,'metadata'::text,'null'::text), ('usage_credits'::text,'reason'::text,'null'::text), ('usage_holds'::text,'label'::text,'null'::text), ('spend_limits'::text,'label'::text,'case when r.label is not null then r.id end'::text), ('purchases'::text,'name'::text,''''''::text), ('purchases'::text,'subscription_name'::text,'null'::text), ('purchases'::text,'billing_address'::text,'null'::text), ('purchases'::text,'metadata'::text,'null'::text), ('checkout_sessions'::text,'customer_name'::text,'null'::text), ('checkout_sessions'::text,'customer_email'::text,'null'::text), ('checkout_sessions'::text,'billing_address'::text,'null'::text), ('checkout_sessions'::text,'output_name'::text,'null'::text), ('checkout_sessions'::text,'output_metadata'::text,'null'::text), ('checkout_sessions'::text,'metadata'::text,'null'::text), ('checkout_sessions'::text,'payment_token'::text,'null'::text), ('checkout_sessions'::text,'success_url'::text,'null'::text), ('checkout_sessions'::text,'cancel_url'::text,'null'::text), ('payments'::text,'processor_token'::text,'null'::text), ('payments'::text,'receipt_url'::text,'null'::text), ('payments'::text,'next_action'::text,'null'::text), ('processor_customers'::text,'reference'::text,NULL::text), ('invoices'::text,'buyer'::text,NULL::text), ('invoices'::text,'memo'::text,NULL::text), ('invoices'::text,'footer'::text,NULL::text), ('invoices'::text,'purchase_order_number'::text,NULL::text), ('invoice_line_items'::text,'description'::text,NULL::text), ('credit_notes'::text,'reason'::text,NULL::text), ('customer_balance_entries'::text,'description'::text,'null'::text), ('emails'::text,'recipients'::text,'''{}'''::text), ('emails'::text,'bounced_recipients'::text,'''{}'''::text), ('emails'::text,'subject'::text,'null'::text), ('emails'::text,'last_error'::text,'null'::text);
+ VALUES ('customers'::text,'external_id'::text,'r.id'::text), ('customers'::text,'email'::text,''''''::text), ('customers'::text,'name'::text,'''Erased customer'''::text), ('customers'::text,'logo_url'::text,'null'::text), ('customers'::text,'icon_url'::text,'null'::text), ('customers'::text,'domain'::text,'null'::text), ('customers'::text,'user_id'::text,'null'::text), ('customers'::text,'billing_address'::text,'null'::text), ('customers'::text,'metadata'::text,'null'::text), ('customers'::text,'billing_terms'::text,'null'::text), ('payment_methods'::text,'billing_details'::text,'''{}'''::text), ('payment_methods'::text,'payment_method_data'::text,'''{}'''::text), ('payment_methods'::text,'metadata'::text,'null'::text), ('payment_methods'::text,'processor_token'::text,''''''::text), ('payment_methods'::text,'fingerprint'::text,'null'::text), ('payment_method_attachments'::text,'request'::text,'''{}'''::text), ('payment_method_attachments'::text,'outcome'::text,'''{}'''::text), ('subscriptions'::text,'name'::text,'null'::text), ('subscriptions'::text,'metadata'::text,'null'::text), ('subscriptions'::text,'cancellation_comment'::text,'null'::text), ('invoices'::text,'metadata'::text,'null'::text), ('subscription_items'::text,'name'::text,'null'::text), ('subscription_items'::text,'external_id'::text,'null'::text), ('subscription_items'::text,'metadata'::text,'null'::text), ('subscription_adjustments'::text,'items'::text,'''[]'''::text), ('resource_claims'::text,'external_id'::text,'null'::text), ('resource_claims'::text,'metadata'::text,'null'::text), ('usage_credits'::text,'reason'::text,'null'::text), ('usage_holds'::text,'label'::text,'null'::text), ('spend_limits'::text,'label'::text,'case when r.label is not null then r.id end'::text), ('purchases'::text,'name'::text,''''''::text), ('purchases'::text,'subscription_name'::text,'null'::text), ('purchases'::text,'billing_address'::text,'null'::text), ('purchases'::text,'metadata'::text,'null'::text), ('checkout_sessions'::text,'customer_name'::text,'null'::text), ('checkout_sessions'::text,'customer_email'::text,'null'::text), ('checkout_sessions'::text,'billing_address'::text,'null'::text), ('checkout_sessions'::text,'output_name'::text,'null'::text), ('checkout_sessions'::text,'output_metadata'::text,'null'::text), ('checkout_sessions'::text,'metadata'::text,'null'::text), ('checkout_sessions'::text,'payment_token'::text,'null'::text), ('checkout_sessions'::text,'success_url'::text,'null'::text), ('checkout_sessions'::text,'cancel_url'::text,'null'::text), ('payments'::text,'processor_token'::text,'null'::text), ('payments'::text,'receipt_url'::text,'null'::text), ('payments'::text,'next_action'::text,'null'::text), ('processor_customers'::text,'reference'::text,NULL::text), ('invoices'::text,'buyer'::text,NULL::text), ('invoices'::text,'memo'::text,NULL::text), ('invoices'::text,'footer'::text,NULL::text), ('invoices'::text,'purchase_order_number'::text,NULL::text), ('invoice_line_items'::text,'description'::text,NULL::text), ('invoice_items'::text,'description'::text,'null'::text), ('credit_notes'::text,'reason'::text,NULL::text), ('customer_balance_entries'::text,'description'::text,'null'::text), ('emails'::text,'recipients'::text,'''{}'''::text), ('emails'::text,'bounced_recipients'::text,'''{}'''::text), ('emails'::text,'subject'::text,'null'::text), ('emails'::text,'last_error'::text,'null'::text);
 END;
 CREATE OR REPLACE FUNCTION public.personal_data_left()
  RETURNS TABLE(environment_id bigint, customer_id text, record text, id text)
@@ -5890,7 +5892,7 @@ begin
   end loop;
   return query
     select c.environment_id, c.id, 'auditLogEntry', a.id
-      from customers c cross join lateral records_of_customer(c.environment_id, c.id) owned
+      from customers c cross join lateral told_records_of_customer(c.environment_id, c.id) owned
       join (select t.table_name, array_agg(t.column_name) as columns from personal_columns() t group by t.table_name) p
         on p.table_name = owned.table_name or (p.table_name = 'processor_customers' and owned.table_name = 'customers')
       join audit_log a on a.environment_id = c.environment_id and a.record_id = owned.record_id
@@ -5898,7 +5900,7 @@ begin
      where c.erasure_completed_at is not null and (tells_values(a.before, p.columns) or tells_values(a.after, p.columns))
     union all
     select c.environment_id, c.id, 'event', e.id
-      from customers c cross join lateral records_of_customer(c.environment_id, c.id) owned
+      from customers c cross join lateral told_records_of_customer(c.environment_id, c.id) owned
       join events e on e.environment_id = c.environment_id and e.object_id = owned.record_id
      where c.erasure_completed_at is not null and e.payload -> 'customer' ->> 'externalId' is distinct from c.id
     union all
@@ -6200,6 +6202,11 @@ BEGIN ATOMIC
      invoices.id
     FROM invoices
    WHERE ((invoices.environment_id = records_of_customer.p_environment) AND (invoices.customer_id = records_of_customer.p_customer))
+ UNION ALL
+  SELECT 'invoice_items'::text,
+     invoice_items.id
+    FROM invoice_items
+   WHERE ((invoice_items.environment_id = records_of_customer.p_environment) AND (invoice_items.customer_id = records_of_customer.p_customer))
  UNION ALL
   SELECT 'emails'::text,
      emails.id
@@ -7089,6 +7096,38 @@ CREATE OR REPLACE FUNCTION public.text_parts()
  IMMUTABLE
 BEGIN ATOMIC
  VALUES ('address'::text,'{name}'::text[],'name'::text), ('address'::text,'{firstName}'::text[],'name'::text), ('address'::text,'{lastName}'::text[],'name'::text), ('address'::text,'{email}'::text[],'email'::text), ('address'::text,'{phone}'::text[],'phone'::text), ('address'::text,'{address,name}'::text[],'name'::text), ('address'::text,'{address,line1}'::text[],'addressLine'::text), ('address'::text,'{address,line2}'::text[],'addressLine'::text), ('address'::text,'{address,city}'::text[],'addressLine'::text), ('address'::text,'{address,state}'::text[],'addressLine'::text), ('address'::text,'{address,postal_code}'::text[],'addressLine'::text), ('address'::text,'{address,country}'::text[],'addressLine'::text), ('seller'::text,'{name}'::text[],'name'::text), ('seller'::text,'{email}'::text[],'email'::text), ('seller'::text,'{taxId}'::text[],'name'::text), ('buyer'::text,'{name}'::text[],'name'::text), ('buyer'::text,'{email}'::text[],'email'::text);
+END;
+CREATE OR REPLACE FUNCTION public.told_records_of_customer(p_environment bigint, p_customer text)
+ RETURNS TABLE(table_name text, record_id text)
+ LANGUAGE sql
+ STABLE
+BEGIN ATOMIC
+ WITH deleted AS MATERIALIZED (
+          SELECT t.table_name,
+             a.record_id
+            FROM (audit_log a
+              JOIN unnest(ARRAY['invoices'::text, 'invoice_items'::text, 'spend_limits'::text]) t(table_name) ON ((a.record = audited_record(t.table_name))))
+           WHERE ((a.environment_id = told_records_of_customer.p_environment) AND (a.operation = 'delete'::text) AND ((a.before ->> 'customer_id'::text) = told_records_of_customer.p_customer))
+         )
+  SELECT records_of_customer.table_name,
+     records_of_customer.record_id
+    FROM records_of_customer(told_records_of_customer.p_environment, told_records_of_customer.p_customer) records_of_customer(table_name, record_id)
+ UNION ALL
+  SELECT deleted.table_name,
+     deleted.record_id
+    FROM deleted
+ UNION ALL
+  SELECT 'invoice_line_items'::text,
+     a.record_id
+    FROM (( SELECT invoices.id
+            FROM invoices
+           WHERE ((invoices.environment_id = told_records_of_customer.p_environment) AND (invoices.customer_id = told_records_of_customer.p_customer))
+         UNION ALL
+          SELECT deleted.record_id
+            FROM deleted
+           WHERE (deleted.table_name = 'invoices'::text)) i
+      JOIN audit_log a ON (((a.environment_id = told_records_of_customer.p_environment) AND (a.operation = 'delete'::text) AND ((a.before ->> 'invoice_id'::text) = i.id))))
+   WHERE (a.record = audited_record('invoice_line_items'::text));
 END;
 CREATE OR REPLACE FUNCTION public.touch_api_keys(hashes bytea[], at bigint)
  RETURNS void

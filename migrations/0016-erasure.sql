@@ -59,6 +59,7 @@ create function personal_columns() returns table (table_name text, column_name t
       ('invoices', 'footer', null),
       ('invoices', 'purchase_order_number', null),
       ('invoice_line_items', 'description', null),
+      ('invoice_items', 'description', 'null'),
       ('credit_notes', 'reason', null),
       ('customer_balance_entries', 'description', 'null'),
       ('emails', 'recipients', '''{}'''),
@@ -85,6 +86,8 @@ create function records_of_customer(p_environment bigint, p_customer text) retur
     select 'payments', id from payments where environment_id = p_environment and customer_id = p_customer
     union all
     select 'invoices', id from invoices where environment_id = p_environment and customer_id = p_customer
+    union all
+    select 'invoice_items', id from invoice_items where environment_id = p_environment and customer_id = p_customer
     union all
     select 'emails', id from emails where environment_id = p_environment and customer_id = p_customer
     union all
@@ -128,6 +131,32 @@ create function records_of_customer(p_environment bigint, p_customer text) retur
     select 'usage_credits', r.id
       from ledger_accounts a join usage_credits r on r.environment_id = a.environment_id and r.ledger_account_id = a.id
      where a.environment_id = p_environment and a.customer_id = p_customer;
+  end;
+
+-- Of records that were deleted only the log knows whose they were: drafts of invoices, invoice items and spend limits, and lines of drafts.
+create index audit_log_deleted_of_customer on audit_log (environment_id, (before ->> 'customer_id')) where operation = 'delete';
+create index audit_log_deleted_of_invoice on audit_log (environment_id, (before ->> 'invoice_id')) where operation = 'delete';
+
+-- The records of a customer that the audit log and events may tell of: those that are there, and those that were deleted.
+create function told_records_of_customer(p_environment bigint, p_customer text) returns table (table_name text, record_id text)
+  language sql stable
+  begin atomic
+    with deleted as materialized (
+      select t.table_name, a.record_id
+        from audit_log a
+        join unnest(array['invoices', 'invoice_items', 'spend_limits']) t (table_name) on a.record = audited_record(t.table_name)
+       where a.environment_id = p_environment and a.operation = 'delete' and a.before ->> 'customer_id' = p_customer
+    )
+    select table_name, record_id from records_of_customer(p_environment, p_customer)
+    union all
+    select table_name, record_id from deleted
+    union all
+    select 'invoice_line_items', a.record_id
+      from (select id from invoices where environment_id = p_environment and customer_id = p_customer
+             union all
+            select record_id from deleted where table_name = 'invoices') i
+      join audit_log a on a.environment_id = p_environment and a.operation = 'delete' and a.before ->> 'invoice_id' = i.id
+     where a.record = audited_record('invoice_line_items');
   end;
 
 -- The functions below run as the owner, because the service can neither change the audit log nor see more than its own
@@ -191,7 +220,7 @@ begin
   if not exists (select from customers where environment_id = environment and id = p_customer and erased_at is not null) then
     raise insufficient_privilege using message = 'the customer was not erased';
   end if;
-  ids := array(select r.record_id from records_of_customer(environment, p_customer) r
+  ids := array(select r.record_id from told_records_of_customer(environment, p_customer) r
                 where r.record_id collate "C" > after_record collate "C"
                 order by r.record_id collate "C" limit at_most);
   update audit_log a
@@ -264,7 +293,7 @@ begin
   end loop;
   return query
     select c.environment_id, c.id, 'auditLogEntry', a.id
-      from customers c cross join lateral records_of_customer(c.environment_id, c.id) owned
+      from customers c cross join lateral told_records_of_customer(c.environment_id, c.id) owned
       join (select t.table_name, array_agg(t.column_name) as columns from personal_columns() t group by t.table_name) p
         on p.table_name = owned.table_name or (p.table_name = 'processor_customers' and owned.table_name = 'customers')
       join audit_log a on a.environment_id = c.environment_id and a.record_id = owned.record_id
@@ -272,7 +301,7 @@ begin
      where c.erasure_completed_at is not null and (tells_values(a.before, p.columns) or tells_values(a.after, p.columns))
     union all
     select c.environment_id, c.id, 'event', e.id
-      from customers c cross join lateral records_of_customer(c.environment_id, c.id) owned
+      from customers c cross join lateral told_records_of_customer(c.environment_id, c.id) owned
       join events e on e.environment_id = c.environment_id and e.object_id = owned.record_id
      where c.erasure_completed_at is not null and e.payload -> 'customer' ->> 'externalId' is distinct from c.id
     union all

@@ -96,7 +96,7 @@ export async function countRecords(work: Work, customerId: string): Promise<Pers
 export async function countCopies(work: Work, customerId: string): Promise<Copies> {
   const { environmentId } = work;
   const { rows } = await sql<Copies>`
-    with owned as (select record_id from records_of_customer(${environmentId}, ${customerId}))
+    with owned as (select record_id from told_records_of_customer(${environmentId}, ${customerId}))
     select (select count(*) from (
               select from owned join events e on e.environment_id = ${environmentId} and e.object_id = owned.record_id
                limit ${mostCounted}) found) as events,

@@ -61,6 +61,15 @@ const session = { ...returns, type: 'product', customerExternalId: externalId, p
 const { checkoutSession } = await app.post('/checkout-sessions', {
   checkoutSession: { ...session, outputName: 'For Quux', metadata: { from: 'quuxMail' } },
 });
+// A draft and an item that are deleted stay in the log, and the draft in an event.
+const line = { description: 'Visit of Quux', unitAmount: 500 };
+const { invoice: draft } = await app.post('/invoices', {
+  invoice: { customerExternalId: externalId, memo: 'Dear Quux', lines: [line, line] },
+});
+await app.put(`/invoices/${draft.id}`, { invoice: { lines: [{ ...line, description: 'Call of Quux' }] } });
+await app.request('DELETE', `/invoices/${draft.id}`);
+const { invoiceItem } = await app.post('/invoice-items', { invoiceItem: { customerExternalId: externalId, ...line } });
+await app.request('DELETE', `/invoice-items/${invoiceItem.id}`);
 const change = { customer: { name: 'Zelda Quux-Byron' } };
 const key = { headers: { 'idempotency-key': 'rename' } };
 await app.put(`/customers/${externalId}`, change, key);
