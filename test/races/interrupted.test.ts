@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sql } from 'kysely';
-import { tasks } from '../../src/app.ts';
-import { createPool, queueSchemaOf } from '../../src/database/database.ts';
+import { createApp, tasks } from '../../src/app.ts';
+import { createDatabase, createPool, queueSchemaOf } from '../../src/database/database.ts';
+import { createLog } from '../../src/http/log.ts';
 import { startWorker } from '../../src/jobs/worker.ts';
+import { newPaidPayment } from '../support/charge.ts';
 import { testSchema } from '../support/databases.ts';
-import { startTestApp } from '../support/harness.ts';
+import { send, startTestApp } from '../support/harness.ts';
 import { structure } from '../support/world.ts';
 
 const app = await startTestApp();
@@ -128,4 +130,40 @@ test('when our own database fails after a refund, the repeat answers that refund
   const again = await app.request('POST', path, { partialAmount: 30 }, { headers });
   assert.equal(again.status, 200);
   assert.equal(again.body.payment.refundedAmount, 30);
+});
+
+test('when no connection is free after a refund, the repeat answers that refund and makes no second one', async (t) => {
+  const home = await startTestApp({ cells: 1 });
+  const id = await newPaidPayment(home, 100n);
+  const pool = createPool({ schema: testSchema, url: home.databaseUrl, size: 2, as: 'service' });
+  const server = await createApp({
+    database: createDatabase(pool),
+    people: home.owner,
+    log: createLog('silent').log,
+    services: home.services,
+    migrated: async () => true,
+  });
+  t.after(async () => {
+    await server.close();
+    await pool.end();
+  });
+  const connect = pool.connect.bind(pool);
+  let isRefused = false;
+  pool.connect = async () => {
+    const { rowCount } = await home.ownerPool.query(
+      `select from refunds where payment_id = $1 and status = 'succeeded'`,
+      [id],
+    );
+    if (isRefused || rowCount === 0) return connect();
+    isRefused = true;
+    // The words of the pool when all connections are in use for too long.
+    throw new Error('timeout exceeded when trying to connect');
+  };
+  const address = await server.listen({ host: '127.0.0.1', port: 0 });
+  const options = { key: home.testKey, headers: { 'idempotency-key': 'refund once when busy' } };
+  const refund = () => send(address, 'POST', `/payments/${id}/refund`, { partialAmount: 30 }, options);
+  const first = await refund();
+  assert.deepEqual([first.status, first.body.reason], [503, 'overloaded']);
+  const again = await refund();
+  assert.deepEqual([again.status, again.body.payment.refundedAmount], [200, 30]);
 });
