@@ -186,7 +186,13 @@ export function aboutCustomer(work: Work) {
     union all select p.id from payments p join named on named.id = p.customer_id
                where p.environment_id = ${work.environmentId}
     union all select s.id from checkout_sessions s join named on named.id = s.customer_id
-               where s.environment_id = ${work.environmentId})`;
+               where s.environment_id = ${work.environmentId}
+    union all select i.id from invoices i join named on named.id = i.customer_id
+               where i.environment_id = ${work.environmentId}
+    union all select n.id from credit_notes n join named on named.id = n.customer_id
+               where n.environment_id = ${work.environmentId}
+    union all select m.id from payment_methods m join named on named.id = m.customer_id
+               where m.environment_id = ${work.environmentId})`;
   return {
     customerId: (id: string) => objectOf(sql`c.id = ${id}`),
     customerExternalId: (externalId: string) => objectOf(sql`c.external_id = ${externalId}`),

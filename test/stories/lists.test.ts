@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
 import { sql } from 'kysely';
 import { slotOfCustomer } from '../../src/customers/actions-slots.ts';
+import { publish } from '../../src/customers/store-events.ts';
 import { nameIn } from '../support/fixtures.ts';
 import { type Body, startTestApp } from '../support/harness.ts';
 import { newCustomer, plan } from '../support/shop.ts';
@@ -75,6 +76,31 @@ test('events and deliveries of a customer are about it and what it has, and a de
   const count = async (query: string) => (await app.get(`/webhooks/${webhook.id}/deliveries?${query}`)).total;
   assert.equal(await count(`createdAtTo=${createdAt}`), 0);
   assert.equal(await count(`createdAtFrom=${createdAt}`), 4);
+});
+
+test('events of a customer are about its invoices, credit notes and payment methods too', async () => {
+  const { customerId, paymentMethodId } = await newCustomer(app, 'acme-10', { token: 'pm_card_visa' });
+  const lines = [{ description: 'Workshop', unitAmount: 4500 }];
+  const { invoice } = await app.post('/invoices', { invoice: { customerId, lines } });
+  await app.post(`/invoices/${invoice.id}/finalize`, {});
+  const [line] = (await app.get(`/invoices/${invoice.id}`)).invoiceLineItems;
+  const credited = { lines: [{ invoiceLineItemId: line.id, amount: 4500 }], settle: 'offset' };
+  await app.post(`/invoices/${invoice.id}/credit-notes`, { creditNote: credited });
+  const { pricingModelId } = (await app.get(`/customers?ids=${customerId}`)).data[0];
+  const customer = { id: customerId, externalId: 'acme-10' };
+  const expiring = { type: 'payment_method.expiring', object: 'paymentMethod', objectId: paymentMethodId };
+  await app.inCellOf(customerId, (work) => publish(work, [{ ...expiring, pricingModelId, customer, data: {} }]));
+  const { data: all } = await app.get('/events?order=desc&limit=100');
+  const own = all.filter(({ payload }: Body) => payload.customer.id === customerId).map(({ id }: Body) => id);
+  for (const query of [`customerId=${customerId}`, 'customerExternalId=acme-10']) {
+    const { data } = await app.get(`/events?${query}&order=desc&limit=100`);
+    assert.deepEqual(
+      data.map(({ id }: Body) => id),
+      own,
+    );
+    for (const object of ['invoice', 'creditNote', 'paymentMethod'])
+      assert.notEqual((await app.get(`/events?${query}&object=${object}`)).total, 0, object);
+  }
 });
 
 test('invoice lines of a customer are those of its invoices', async () => {
