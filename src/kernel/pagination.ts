@@ -10,8 +10,13 @@ const maxPageLimit = 100;
 /** The most rows of a list that clients of the reference read whole: about half a megabyte. */
 export const maxLongPageLimit = 1000;
 
+// Another list's page of ids is the longest filter.
+const mostIds = 100;
+const longestId = 64;
+const longestIds = mostIds * (longestId + 1) - 1;
+
 const Cursor = z.strictObject({
-  parameters: z.record(z.string(), z.string().max(500)),
+  parameters: z.record(z.string(), z.string().max(longestIds)),
   createdAt: z.number(),
   id: z.string().max(255),
   direction: z.enum(['forward', 'backward']),
@@ -140,13 +145,10 @@ export const booleanFilter = z
   .optional();
 /** A query filter on a text column. */
 export const textFilter = z.string().min(1).max(255).optional();
-// A page of another list names at most as many records.
-const mostIds = 100;
-const longestId = 64;
 /** A query filter by ids: up to a page of them, separated by commas. */
 export const idsFilter = z
   .string()
-  .max(mostIds * (longestId + 1) - 1)
+  .max(longestIds)
   .regex(
     new RegExp(`^[\\w-]{1,${longestId}}(,[\\w-]{1,${longestId}}){0,${mostIds - 1}}$`),
     `must be 1 to ${mostIds} ids, separated by commas`,
@@ -257,8 +259,9 @@ export function withCursorFilters(query: Readonly<Record<string, unknown>>): Rec
   const { parameters } = decodeCursor(query.cursor);
   for (const [key, value] of Object.entries(parameters)) {
     const sent = sentFilter(query, key);
-    if (key === 'cursor' || key === 'limit' || (sent !== undefined && sent !== value))
-      throw new Problem('invalidCursor');
+    // The cursor has a search as it was read: without the spaces around it.
+    const isSame = sent === undefined || sent === value || (typeof sent === 'string' && sent.trim() === value);
+    if (key === 'cursor' || key === 'limit' || !isSame) throw new Problem('invalidCursor');
   }
   return gatherMetadata({ ...parameters, ...query });
 }

@@ -149,6 +149,22 @@ test('a search is answered by the trigram index', async () => {
   assert.match(JSON.stringify(plan.rows), /customers_search/);
 });
 
+test('the next page of many ids, or of a search with spaces around it, is that of the same customers', async () => {
+  const { data } = await app.get('/customers?limit=2');
+  const many = [
+    ...data.map(({ id }: Body) => id),
+    ...Array.from({ length: 98 }, (_, n) => `cust_${'0'.repeat(20)}${n}`),
+  ];
+  for (const filter of [`ids=${many.join(',')}`, 'search=%20example.com%20']) {
+    const { data: first, nextCursor } = await app.get(`/customers?limit=1&${filter}`);
+    const cursor = `limit=1&cursor=${encodeURIComponent(nextCursor)}`;
+    for (const query of [cursor, `${cursor}&${filter}`]) {
+      const next = await app.get(`/customers?${query}`);
+      assert.deepEqual([first[0].id, next.data[0].id], many.slice(0, 2));
+    }
+  }
+});
+
 test('customers are listed by their ids, and an unknown id finds nobody', async () => {
   const { data } = await app.get('/customers');
   const ids = data.slice(0, 2).map(({ id }: Body) => id);
