@@ -81,6 +81,11 @@ test('a cursor that was tampered with is refused', () => {
     asCursor({ ...good, extra: 1 }),
     asCursor({ ...good, direction: 'up' }),
     asCursor({ ...good, parameters: { a: {} } }),
+    // The database has no such instants and texts.
+    asCursor({ ...good, createdAt: 1.5 }),
+    asCursor({ ...good, createdAt: 1e300 }),
+    asCursor({ ...good, id: 'row\0' }),
+    asCursor({ ...good, parameters: { a: '\0' } }),
   ]) {
     assert.throws(() => decodeCursor(bad), isInvalidCursor, bad);
   }

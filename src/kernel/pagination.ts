@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Instant } from './calendar.ts';
-import { MetadataKey, MetadataText, TimestampQuery } from './json.ts';
+import { jsonIssues, MetadataKey, MetadataText, TimestampQuery } from './json.ts';
 import { invalid, Problem } from './problem.ts';
 
 /** The default page size, and the largest one that a request may ask for. */
@@ -17,7 +17,7 @@ const longestIds = mostIds * (longestId + 1) - 1;
 
 const Cursor = z.strictObject({
   parameters: z.record(z.string(), z.string().max(longestIds)),
-  createdAt: z.number(),
+  createdAt: z.int(),
   id: z.string().max(255),
   direction: z.enum(['forward', 'backward']),
   check: z.string().optional(),
@@ -47,6 +47,7 @@ export function decodeCursor(text: string): Cursor {
     if (!/^[A-Za-z0-9+/_-]+={0,2}$/.test(text)) throw new Error('not base64');
     const { check, ...cursor } = Cursor.parse(JSON.parse(Buffer.from(text, 'base64').toString('utf8')));
     if (check !== undefined && check !== checkOf(cursor)) throw new Error('altered');
+    if (jsonIssues(cursor).length > 0) throw new Error('no text that a record may hold');
     return cursor;
   } catch {
     throw new Problem('invalidCursor');
