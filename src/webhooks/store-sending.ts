@@ -153,16 +153,17 @@ async function writeAttempts(db: Database, attempts: readonly MadeAttempt[]): Pr
         ${of(({ outcome }) => outcome.failures)}::integer[], ${of(({ outcome }) => outcome.nextAttemptAt)}::bigint[],
         ${of(({ outcome }) => outcome.lastAttemptAt)}::bigint[], ${of(({ outcome }) => outcome.lastStatusCode)}::integer[],
         ${of(({ outcome }) => outcome.lastError)}::text[], ${of(({ startedAt }) => startedAt)}::bigint[],
-        ${of(({ durationMs }) => durationMs)}::integer[], ${of(({ answer }) => answer)}::text[]
+        ${of(({ durationMs }) => durationMs)}::integer[], ${of(({ answer }) => answer)}::text[],
+        ${of(({ delivery }) => delivery.failures)}::integer[]
       ) as made (environment_id, id, status, attempts, failures, next_attempt_at, at, status_code, error, started_at,
-                 duration_ms, answer)
+                 duration_ms, answer, failures_before)
     ), ended as (
       update webhook_deliveries d
          set status = made.status, attempts = made.attempts, failures = made.failures, next_attempt_at = made.next_attempt_at,
              last_attempt_at = made.at, last_status_code = made.status_code, last_error = made.error, updated_at = made.at
         from made
        where d.environment_id = made.environment_id and d.id = made.id and d.attempts = made.attempts - 1
-         and d.status = 'pending'
+         and d.failures = made.failures_before and d.status = 'pending'
       returning d.environment_id, d.id, d.pricing_model_id
     )
     insert into webhook_attempts (environment_id, delivery_id, number, pricing_model_id, started_at, duration_ms, status_code,

@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createPool } from '../../src/database/database.ts';
 import type { Outbound, OutboundAnswer } from '../../src/jobs/outbound.ts';
+import { maxAttempts } from '../../src/webhooks/delivery.ts';
 import { startSender } from '../../src/webhooks/jobs-sender.ts';
 import { cellHere, insertFixture } from '../support/fixtures.ts';
 import { startTestApp, testWebhookServices } from '../support/harness.ts';
@@ -112,6 +113,27 @@ test('what was under way to an address that was left does not switch the new one
       assert(Date.now() < end, 'waited in vain for the answer to be written');
     assert.equal((await delivery()).lastStatusCode, 410);
     assert.equal((await app.get(`/webhooks/${id}`)).webhook.active, true);
+  });
+});
+
+test('a delivery that is restarted while its last attempt is under way is sent again', async () => {
+  const { pricingModelId, ids } = await register('waits-for-a-restart');
+  await tell(pricingModelId, 'cust_1');
+  const delivery = async () => (await app.get(`/webhooks/${ids[0]}/deliveries`)).data[0];
+  const { id } = await delivery();
+  const state = { attempts: maxAttempts - 1, failures: maxAttempts - 1 };
+  for (const { owner } of app.cells)
+    await owner.updateTable('webhookDeliveries').set(state).where('id', '=', id).execute();
+  await whileSending(async () => {
+    await until(() => waiting.length === 1, 'the last attempt');
+    assert.equal((await app.post(`/deliveries/${id}/retry`)).delivery.status, 'pending');
+    waiting.pop()?.answer(answered(500));
+    await until(() => sentTo('waits-for-a-restart').length === 2, 'the attempt that was asked for');
+    waiting.pop()?.answer(answered(500));
+    for (const end = Date.now() + 20_000; (await delivery()).lastStatusCode === null; await sleep(10))
+      assert(Date.now() < end, 'waited in vain for the answer to be written');
+    // The whole schedule follows.
+    assert.equal((await delivery()).status, 'pending');
   });
 });
 
