@@ -120,6 +120,11 @@ interface NewInvitation {
 /** Stores an invitation in place of an open one for the same address. */
 export async function insertInvitation(db: Database, invitation: NewInvitation, now: Instant): Promise<void> {
   const { id, organizationId, role, email, tokenHash, expiresAt } = invitation;
+  // Of several at once, each takes the place of the one before.
+  await sql`
+    select pg_advisory_xact_lock(hashtextextended(current_schema() || ' invitations ' || ${organizationId}, 0))`.execute(
+    db,
+  );
   await sql`
     delete from people_invitations
      where organization_id = ${organizationId} and email is not distinct from ${email} and accepted_at is null`.execute(

@@ -248,6 +248,17 @@ describe('members', () => {
     assert.equal((await about(second.url)).status, 404);
   });
 
+  test('are invited by six requests at the same time, of which one link works', async () => {
+    const { browser } = await personWith(app, 'owner');
+    const invitation = { email: 'rush@people.test', role: 'viewer' };
+    const made = await Promise.all(
+      [1, 2, 3, 4, 5, 6].map(() => browser.expect('POST', '/invitations', { invitation })),
+    );
+    const about = ({ url }: Body) => new Browser(app).send('GET', `/auth/invitation?token=${tokenOf(url)}`);
+    const statuses = (await Promise.all(made.map(about))).map(({ status }) => status);
+    assert.deepEqual(statuses.sort(), [200, 404, 404, 404, 404, 404]);
+  });
+
   test('of another organization join with the account that they have, and nobody else in their place', async () => {
     const { browser, email, id } = await personWith(app, 'viewer');
     const other = await app.newOrganization();
