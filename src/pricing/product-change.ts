@@ -1,4 +1,5 @@
 import type { Instant } from '../kernel/calendar.ts';
+import { refuseFineAmount } from '../kernel/currency.ts';
 import { isSameJson } from '../kernel/json.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
 import type { Feature } from './feature.ts';
@@ -133,6 +134,8 @@ function termsAskedFor(current: Price, { id }: Product, requested: ProductPriceC
     throw new Problem('priceTypeFixed', { id, type: current.type });
   }
   const { unitPrice, pricing } = amountAskedFor(current, requested);
+  for (const field of ['unitPrice', ...extraAmounts] as const)
+    refuseFineAmount(['price', field], requested[field] ?? 0n, current.currency);
   if (current.type !== 'subscription') {
     for (const field of onlyOfSubscriptions) {
       if (requested[field] != null)

@@ -34,6 +34,20 @@ test('an amount that no card network takes is refused by its field', async () =>
   await app.post('/discounts', { discount: { ...discount, amountType: 'percent' } });
 });
 
+test('so is another price of a product', async () => {
+  const { testKey: key } = await app.newOrganization();
+  const options = { key };
+  await app.put('/settings', { settings: { currency: 'KWD' } }, options);
+  const { pricingModel } = await app.post('/pricing-models/setup', model(20_000), options);
+  const product = pricingModel.products.find(({ slug }: Body) => slug === 'basic');
+  for (const field of ['unitPrice', 'setupFeeAmount', 'minimumCommitment'])
+    refused(
+      await app.request('PUT', `/products/${product.id}`, { product: {}, price: { [field]: 5005 } }, options),
+      400,
+      new RegExp(`price\\.${field}: must be a multiple of 10`),
+    );
+});
+
 test('a month in dinars: prices, a change, usage, a discount and a refund are whole tens of fils', async () => {
   await app.post('/pricing-models/setup', model(20_000));
   const { customerId } = await newCustomer(app, 'kuwait', { token: 'pm_card_visa' });
