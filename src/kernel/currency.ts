@@ -167,7 +167,7 @@ export function chargedStep(currency: string): bigint {
 }
 
 /** Refuses an amount from a caller that card networks could not charge: 1.234 KWD. */
-export function refuseFineAmount(path: readonly string[], amount: bigint, currency: string): void {
+export function refuseFineAmount(path: readonly (string | number)[], amount: bigint, currency: string): void {
   const step = chargedStep(currency);
   if (amount % step === 0n) return;
   throw invalid(path, `must be a multiple of ${step}: card networks take no smaller part of ${currency}`);

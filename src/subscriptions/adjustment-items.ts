@@ -1,4 +1,5 @@
 import type { Instant, Interval } from '../kernel/calendar.ts';
+import { refuseFineAmount } from '../kernel/currency.ts';
 import { isSameJson } from '../kernel/json.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
 import type { Price } from '../pricing/price.ts';
@@ -146,7 +147,13 @@ function pricedAs(
   path: readonly (string | number)[],
 ): Pick<PlanItem, 'unitPrice' | 'pricing'> {
   const own = overrides.find(({ priceId }) => priceId === price.id);
-  if (own === undefined) return requestedTerms(given, existing ?? price, path);
+  if (own === undefined) {
+    const terms = requestedTerms(given, existing ?? price, path);
+    // An item from before keeps its amount.
+    if (terms.unitPrice !== existing?.unitPrice)
+      refuseFineAmount([...path, 'unitPrice'], terms.unitPrice, price.currency);
+    return terms;
+  }
   const { unitPrice, pricing } = isRemoval(own) ? price : termsOf(own);
   const known = existing === null ? [{ unitPrice, pricing }] : [{ unitPrice, pricing }, existing];
   if (given.unitPrice !== undefined && !known.some((terms) => terms.unitPrice === given.unitPrice))

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { Instant } from '../kernel/calendar.ts';
+import { refuseFineAmount } from '../kernel/currency.ts';
 import { amountInput, isSameJson, Timestamp, TimestampInput, WholeNumber } from '../kernel/json.ts';
 import { invalid } from '../kernel/problem.ts';
 import { isNoChargePrice, type Price, PriceId } from '../pricing/price.ts';
@@ -112,6 +113,8 @@ export function resolveOverrides(
     const at = pricing === null ? ['unitPrice'] : ['pricing', 'model'];
     const reason = unsuitable(price, pricing);
     if (reason !== null) throw invalid([...path, index, ...at], reason);
+    // An amount of usage is rounded on its line, but an item is billed as it is priced.
+    if (!change.isUsage) refuseFineAmount([...path, index, 'unitPrice'], unitPrice ?? 0n, price.currency);
     if (unitPrice === 0n && (price.setupFeeAmount || price.minimumCommitment))
       throw refuse('unitPrice', 'must be above 0: the price has a setup fee or a commitment');
     return change;

@@ -48,6 +48,33 @@ test('so is another price of a product', async () => {
     );
 });
 
+test('so is an own price of a customer, and that of an item', async () => {
+  const { testKey: key } = await app.newOrganization();
+  const options = { key };
+  await app.put('/settings', { settings: { currency: 'KWD' } }, options);
+  await app.post('/pricing-models/setup', model(20_000), options);
+  const sender = { post: (path: string, body?: unknown) => app.post(path, body, options) };
+  const { customerId } = await newCustomer(sender, 'salmiya', { token: 'pm_card_visa' });
+  const { subscription } = await sender.post('/subscriptions', { customerId, priceSlug: 'basic-monthly' });
+
+  const own = { customerId, priceSlug: 'pro-monthly', priceOverrides: [{ priceSlug: 'pro-monthly', unitPrice: 5001 }] };
+  const ofOverride = /priceOverrides\.0\.unitPrice: must be a multiple of 10/;
+  refused(await app.request('POST', '/subscriptions', own, options), 400, ofOverride);
+  const adjust = (adjustment: object) =>
+    app.request(
+      'POST',
+      `/subscriptions/${subscription.id}/adjust`,
+      { adjustment: { timing: 'immediately', ...adjustment } },
+      options,
+    );
+  refused(await adjust({ priceOverrides: [{ priceSlug: 'basic-monthly', unitPrice: 12_345 }] }), 400, ofOverride);
+  const ofItem = /newSubscriptionItems\.0\.unitPrice: must be a multiple of 10/;
+  refused(await adjust({ newSubscriptionItems: [{ priceSlug: 'pro-monthly', unitPrice: 20_005 }] }), 400, ofItem);
+  // Usage is rounded on its line, so a unit of it may cost less.
+  const usage = { priceOverrides: [{ priceSlug: 'calls-price', unitPrice: 3 }] };
+  assert.equal((await adjust(usage)).status, 200);
+});
+
 test('a month in dinars: prices, a change, usage, a discount and a refund are whole tens of fils', async () => {
   await app.post('/pricing-models/setup', model(20_000));
   const { customerId } = await newCustomer(app, 'kuwait', { token: 'pm_card_visa' });
