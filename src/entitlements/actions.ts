@@ -275,7 +275,7 @@ export async function addFeatureToItem(
   feature: GrantableFeature,
 ): Promise<SubscriptionItemFeature> {
   const { value = null } = feature;
-  const existing = await store.findLastingItemFeature(work, item.id, feature.id);
+  const existing = await store.lockLastingItemFeature(work, item.id, feature.id);
   if (existing !== null) {
     if (feature.type === 'toggle') return toItemFeature(existing, work.livemode);
     await store.saveItemFeature(work, { ...existing, amount: amountAdded(existing.amount, feature.amount), value });

@@ -54,8 +54,8 @@ export async function lockItemFeature(work: Work, id: string): Promise<StoredIte
   return firstOf(work, sql`${selectItemFeatures(work)} and s.id = ${id} for no key update of s`);
 }
 
-/** The feature of this item without an end, or null. */
-export async function findLastingItemFeature(
+/** The feature of this item without an end, or null. Locks its row: it may end or change meanwhile. */
+export async function lockLastingItemFeature(
   work: Work,
   subscriptionItemId: string,
   featureId: string,
@@ -63,7 +63,8 @@ export async function findLastingItemFeature(
   return firstOf(
     work,
     sql`${selectItemFeatures(work)}
-       and s.subscription_item_id = ${subscriptionItemId} and s.feature_id = ${featureId} and s.expired_at is null`,
+       and s.subscription_item_id = ${subscriptionItemId} and s.feature_id = ${featureId} and s.expired_at is null
+       for no key update of s`,
   );
 }
 

@@ -6,6 +6,7 @@ import { releaseClaims } from '../../src/entitlements/actions.ts';
 import { lockSubscription, saveSubscription } from '../../src/subscriptions/store.ts';
 import { insertSeats } from '../support/entitlements-fixture.ts';
 import { type Body, startTestApp } from '../support/harness.ts';
+import { meet } from '../support/race.ts';
 
 const app = await startTestApp();
 const seat = (request: Body) => ({ resourceSlug: 'seat', ...request });
@@ -53,6 +54,22 @@ describe('at the same time', () => {
     });
     for (const { status, body } of await claims) assert.ok(status === 200 || /canceled/.test(body.message));
     assert.deepEqual((await app.get(`${path}/claims`)).claims, []);
+  });
+
+  test('a feature that ends while it is added again stays ended, and another one begins', async () => {
+    const { subscriptionId, seatsId } = await insertSeats(app, { amount: 5 });
+    const add = () => app.post(`/subscriptions/${subscriptionId}/add-feature`, { featureId: seatsId });
+    const { id } = (await add()).subscriptionItemFeature;
+    const path = `/subscription-item-features/${id}`;
+    const place = { table: 'subscription_item_features', on: 'update' } as const;
+    const [, { subscriptionItemFeature: again }] = await meet(app, place, () => app.post(`${path}/expire`, {}), add);
+    const { subscriptionItemFeature: ended } = await app.get(path);
+    assert.notEqual(ended.expiredAt, null);
+    assert.notEqual(again.id, id);
+    assert.deepEqual([ended.amount, again.amount, again.expiredAt], [5, 5, null]);
+    const change = { subscriptionItemFeature: { amount: 20 } };
+    await meet(app, place, () => app.put(`/subscription-item-features/${again.id}`, change), add);
+    assert.equal((await app.get(`/subscription-item-features/${again.id}`)).subscriptionItemFeature.amount, 25);
   });
 
   test('claims of one subscription do not wait for those of another', async () => {
