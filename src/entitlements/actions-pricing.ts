@@ -54,8 +54,9 @@ async function withCustomers(
   { pricingModel, changes, expiredProductFeatureIds }: Applied,
   others: readonly AppliedElsewhere[],
 ) {
-  await detachItemFeatures(work, expiredProductFeatureIds);
+  // Counted first: a feature that is detached from its product is not found by it.
   const counts = await countCustomersOfRecords(work, pricingModel.id, changes);
+  await detachItemFeatures(work, expiredProductFeatureIds);
   const elsewhere = others.map((other) => new Map(other.changes.map((change) => [keyOf(change), change])));
   const counted = changes.map((change, index): PricingChange => {
     const parts = [counts[index], ...elsewhere.map((of) => of.get(keyOf(change)))];

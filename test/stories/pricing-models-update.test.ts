@@ -308,6 +308,21 @@ test('a draft of many changes is applied in one transaction, and names the custo
 
   const again = await app.post(path, { pricingModel: wanted, base });
   assert.deepEqual(again.changes, [], 'a repeat finds its own changes, and changes nothing');
+
+  const without = {
+    ...wanted,
+    features: [],
+    products: wanted.products.map((each: Body) => ({ ...each, features: [] })),
+  };
+  const { changes } = await app.post(`${path}?dryRun=true`, { pricingModel: without });
+  assert.deepEqual(
+    changes.map(({ record, slug, subscriptions, customers }: Body) => [record, slug, subscriptions, customers]),
+    [
+      ['feature', 'sso', 2, 2],
+      ['product', 'pro', 2, 2],
+    ],
+    'a feature that ends is one that customers have',
+  );
 });
 
 test('a draft that was drawn from an older state is refused, with the differences since then', async () => {
