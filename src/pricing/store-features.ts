@@ -204,7 +204,8 @@ export async function listIncluded(
          from product_features pf
          join features f on f.environment_id = pf.environment_id and f.id = pf.feature_id and f.active
          left join credit_pools pool on pool.environment_id = f.environment_id and pool.id = f.usage_meter_id
-        where pf.environment_id = ${work.environmentId} and pf.product_id = asked.product_id and pf.expired_at is null
+        where pf.environment_id = ${work.environmentId} and pf.product_id = asked.product_id
+          and (pf.expired_at is null or pf.expired_at > ${work.now})
         order by f.id limit ${limit}) given
      order by given.id`.execute(work.db);
   const included = Map.groupBy(rows, ({ productId }) => productId);

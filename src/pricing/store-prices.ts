@@ -313,7 +313,8 @@ export async function listTopUpPrices(work: Work, pricingModelId: string, limit:
        and exists (
          select from product_features pf
            join features f on f.environment_id = pf.environment_id and f.id = pf.feature_id and f.active
-          where pf.environment_id = p.environment_id and pf.product_id = p.id and pf.expired_at is null
+          where pf.environment_id = p.environment_id and pf.product_id = p.id
+            and (pf.expired_at is null or pf.expired_at > ${work.now})
             and f.usage_meter_id is not null)
      order by p.id, r.id limit ${limit}`.execute(work.db);
   return rows;

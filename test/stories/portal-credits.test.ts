@@ -90,6 +90,20 @@ test('balances say what is left, included, bought, reserved and next to expire, 
   assert.match(usage, /API calls: 1,500 in the last 30 days/);
 });
 
+test('a pack whose credits it gives until an instant ahead is offered until then, with these', async () => {
+  const { product: summer } = await newProduct(app, plans.pricingModelId, {
+    product: { name: 'Summer pack' },
+    price: { type: 'single_payment', slug: 'summer', unitPrice: 500 },
+  });
+  const end = june + 86_400_000;
+  const productFeature = { productId: summer.id, featureId: poolCredits.id, expiredAt: end };
+  await app.post('/product-features', { productFeature });
+  const { read } = await openPortal();
+  assert.match(section(await read('/portal'), 'top-ups'), /Summer pack \$5\.00 once Includes Credits of a pack: 10/);
+  await app.setClock(end);
+  assert.doesNotMatch(await read('/portal'), /Summer pack/);
+});
+
 test('a customer sets limits below those of the seller, changes and removes them, and sees their use', async () => {
   const { externalId, freeId, controls, read, send } = await openPortal();
   assert.match(section(await read('/portal'), 'limits'), /No limits are set/);
