@@ -113,13 +113,18 @@ export async function updatePrice(
   return changed;
 }
 
-/** Refuses to take a price away, or its slug, while a product rates usage by it. */
+/**
+ * Refuses to take a price away while an active product rates usage by it. Its slug stays for every product, because its record
+ * and its export name the price by it.
+ */
 async function refuseLostRate(work: Work, before: Price, after: Price | undefined): Promise<void> {
   if (before.type !== 'usage' || after === undefined) return;
-  const field = before.active && !after.active ? 'active' : before.slug !== null && after.slug === null ? 'slug' : null;
-  const product = field && (await findProductRating(work, before));
-  if (field && product)
-    throw invalid(['price', field], `must stay, because product ${product.slug} names the price in its usagePrices`);
+  const refuse = (field: string, { slug }: { slug: string }) =>
+    invalid(['price', field], `must stay, because product ${slug} names the price in its usagePrices`);
+  const rating = before.active && !after.active ? await findProductRating(work, before, { isActive: true }) : null;
+  if (rating !== null) throw refuse('active', rating);
+  const naming = before.slug !== null && after.slug === null ? await findProductRating(work, before) : null;
+  if (naming !== null) throw refuse('slug', naming);
 }
 
 /** The prices of units without any customer, by the same function that bills them. Each line is rounded by itself. */

@@ -69,18 +69,19 @@ function storedRates(usagePrices: readonly ProductUsagePrice[]): Record<string, 
   return Object.fromEntries(usagePrices.map(({ usageMeterId, priceId }) => [usageMeterId, priceId]));
 }
 
-/** An active product that rates usage by this price; null: none. */
+/** A product that rates usage by this price, or an active one only; null: none. */
 export async function findProductRating(
   work: Work,
   { id, usageMeterId, pricingModelId }: { id: string; usageMeterId: string; pricingModelId: string },
+  { isActive = false }: { isActive?: boolean } = {},
 ): Promise<{ slug: string } | null> {
   const row = await work.db
     .selectFrom('products')
     .select('slug')
     .where('environmentId', '=', work.environmentId)
     .where('pricingModelId', '=', pricingModelId)
-    .where('active', '=', true)
     .where(sql<boolean>`usage_prices ->> ${usageMeterId} = ${id}`)
+    .$if(isActive, (query) => query.where('active', '=', true))
     .limit(1)
     .executeTakeFirst();
   return row ?? null;

@@ -472,6 +472,11 @@ test('a rate card', async (t) => {
       assert.deepEqual([status, body.issues[0].path], [400, ['price', Object.keys(change)[0]]]);
       assert.match(body.message, /because product pro names the price/);
     }
+    // A plan that is not for sale is still exported with the slug of its rate.
+    await by.put(`/products/${pro.id}`, { product: { active: false } });
+    const unnamed = await send('PUT', `/prices/${id}`, { price: { slug: null } });
+    assert.deepEqual([unnamed.status, unnamed.body.issues[0].path], [400, ['price', 'slug']]);
+    await by.put(`/products/${pro.id}`, { product: { active: true } });
     const wrong = plan('wrong', 1, [], rated('plain-jobs'));
     const { status, body } = await send('POST', '/pricing-models/setup', {
       name: 'Wrong',
