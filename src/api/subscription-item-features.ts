@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { createItemFeature, updateItemFeature } from '../billing/grant-by-hand.ts';
-import { expireItemFeature, getItemFeature } from '../entitlements/actions.ts';
+import { createItemFeature, expireItemFeature, updateItemFeature } from '../billing/grant-by-hand.ts';
+import { getItemFeature } from '../entitlements/actions.ts';
 import {
   ExpiredItemFeature,
   ItemFeatureChange,

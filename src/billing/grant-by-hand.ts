@@ -4,6 +4,7 @@ import { lockCustomer } from '../customers/store.ts';
 import type { Work } from '../database/work.ts';
 import * as entitlements from '../entitlements/actions.ts';
 import type {
+  ExpiredItemFeature,
   ItemFeatureChange,
   NewItemFeature,
   SubscriptionItemFeature,
@@ -26,6 +27,7 @@ import { grantCredits } from '../usage/actions-ledger.ts';
 import type { NewUsageCredit, UsageCredit } from '../usage/usage-credit.ts';
 import { rescheduled } from './bill-subscription.ts';
 import { catchUp, catchUpAll, lockCurrent } from './catch-up.ts';
+import { renewPlannedCapacities } from './plan-adjustment.ts';
 
 interface AddFeatureRequest {
   /** Exactly one of the two is given. */
@@ -56,9 +58,24 @@ export async function addFeature(
   const item = await findOrCreateManualItem(work, subscription);
   const given = feature.type === 'value' ? { ...feature, value: request.value ?? feature.value } : feature;
   const itemFeature = await entitlements.addFeatureToItem(work, item, given);
-  if (itemFeature.grantInterval !== null) await reschedule(work, subscriptionId);
+  await followUp(work, itemFeature);
   if (grantsNow && feature.type === 'usage_credit_grant') await grantNow(work, subscription, feature);
   return itemFeature;
+}
+
+/** Follows a feature that was added, changed or ended: what is next due, and the places after a pending change of plan. */
+async function followUp(
+  work: Work,
+  {
+    subscriptionId,
+    grantInterval,
+    resourceId,
+  }: Pick<SubscriptionItemFeature, 'subscriptionId' | 'grantInterval' | 'resourceId'>,
+): Promise<void> {
+  if (grantInterval !== null) await reschedule(work, subscriptionId);
+  if (resourceId === null) return;
+  const subscription = await lockSubscription(work, subscriptionId);
+  if (subscription !== null) await renewPlannedCapacities(work, subscription);
 }
 
 /** Computes what is next due for a subscription whose features have changed. */
@@ -73,7 +90,7 @@ async function reschedule(work: Work, subscriptionId: string): Promise<void> {
 /** Grants a feature through an item. Its credits come from its next interval on. */
 export async function createItemFeature(work: Work, sent: NewItemFeature): Promise<SubscriptionItemFeature> {
   const created = await entitlements.createItemFeature(work, sent);
-  if (created.grantInterval !== null) await reschedule(work, created.subscriptionId);
+  await followUp(work, created);
   return created;
 }
 
@@ -83,12 +100,21 @@ export async function updateItemFeature(
   id: string,
   sent: ItemFeatureChange,
 ): Promise<SubscriptionItemFeature> {
-  const { subscriptionId, grantInterval } = await entitlements.getItemFeature(work, id);
+  const { subscriptionId, grantInterval, resourceId } = await entitlements.getItemFeature(work, id);
   // Before the feature, in the order of changes of plan.
-  if (grantInterval !== null || sent.grantInterval) await lockSubscription(work, subscriptionId);
+  if (grantInterval !== null || sent.grantInterval || resourceId !== null) await lockSubscription(work, subscriptionId);
   const changed = await entitlements.updateItemFeature(work, id, sent);
-  if (grantInterval !== null || changed.grantInterval !== null) await reschedule(work, subscriptionId);
+  await followUp(work, { ...changed, grantInterval: grantInterval ?? changed.grantInterval });
   return changed;
+}
+
+/** Ends a feature at the given instant, or now. Its claims and credits stay. */
+export async function expireItemFeature(work: Work, id: string, expiredAt?: Instant): Promise<ExpiredItemFeature> {
+  const { subscriptionId, resourceId } = await entitlements.getItemFeature(work, id);
+  if (resourceId !== null) await lockSubscription(work, subscriptionId);
+  const ended = await entitlements.expireItemFeature(work, id, expiredAt);
+  await followUp(work, { subscriptionId, resourceId, grantInterval: null });
+  return ended;
 }
 
 async function requireFeature(work: Work, pricingModelId: string, request: AddFeatureRequest): Promise<Feature> {

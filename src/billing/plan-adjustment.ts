@@ -49,7 +49,7 @@ import {
   resolveOverrides,
 } from '../subscriptions/price-override.ts';
 import { listLivingSubscriptions } from '../subscriptions/store.ts';
-import { findPendingAdjustment } from '../subscriptions/store-adjustments.ts';
+import { findPendingAdjustment, saveCapacities } from '../subscriptions/store-adjustments.ts';
 import { findCurrentBillingPeriod } from '../subscriptions/store-billing-periods.ts';
 import { listItemSpans } from '../subscriptions/store-item-versions.ts';
 import { listActiveItems } from '../subscriptions/store-items.ts';
@@ -370,6 +370,19 @@ async function planFeatures(work: Work, question: FeatureQuestion): Promise<Give
     at: work.now,
   });
   return inLedgerUnits(after);
+}
+
+/**
+ * Computes the capacities after a pending change again, because a feature beside it was added, changed or ended. The
+ * caller has locked the subscription.
+ */
+export async function renewPlannedCapacities(work: Work, subscription: SubscriptionRow): Promise<void> {
+  const pending = await findPendingAdjustment(work, subscription.id);
+  if (pending === null) return;
+  const active = await listActiveItems(work, [{ subscriptionId: subscription.id, at: work.now }]);
+  const catalog = await readCatalog(work, subscription);
+  const features = await planFeatures(work, { subscription, active, items: pending.items, catalog });
+  await saveCapacities(work, { id: pending.id, capacities: capacitiesOf(features) });
 }
 
 async function planPayment(

@@ -171,6 +171,19 @@ export async function invoiceAdjustment(work: Work, id: string, invoiceId: strin
     .execute();
 }
 
+/** Saves the capacities after a pending change. */
+export async function saveCapacities(
+  work: Work,
+  { id, capacities }: Pick<AdjustmentRow, 'id' | 'capacities'>,
+): Promise<void> {
+  await work.db
+    .updateTable('subscriptionAdjustments')
+    .set({ capacities: jsonb(capacities), updatedAt: work.now })
+    .where('environmentId', '=', work.environmentId)
+    .where('id', '=', id)
+    .execute();
+}
+
 /** Marks changes as applied. */
 export async function markAdjustmentsApplied(work: Work, ids: readonly string[]): Promise<void> {
   if (ids.length === 0) return;

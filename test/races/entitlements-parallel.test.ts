@@ -57,8 +57,8 @@ describe('at the same time', () => {
   });
 
   test('a feature that ends while it is added again stays ended, and another one begins', async () => {
-    const { subscriptionId, seatsId } = await insertSeats(app, { amount: 5 });
-    const add = () => app.post(`/subscriptions/${subscriptionId}/add-feature`, { featureId: seatsId });
+    const { subscriptionId, creditsId } = await insertSeats(app);
+    const add = () => app.post(`/subscriptions/${subscriptionId}/add-feature`, { featureId: creditsId });
     const { id } = (await add()).subscriptionItemFeature;
     const path = `/subscription-item-features/${id}`;
     const place = { table: 'subscription_item_features', on: 'update' } as const;
@@ -66,10 +66,10 @@ describe('at the same time', () => {
     const { subscriptionItemFeature: ended } = await app.get(path);
     assert.notEqual(ended.expiredAt, null);
     assert.notEqual(again.id, id);
-    assert.deepEqual([ended.amount, again.amount, again.expiredAt], [5, 5, null]);
+    assert.deepEqual([ended.amount, again.amount, again.expiredAt], [100, 100, null]);
     const change = { subscriptionItemFeature: { amount: 20 } };
     await meet(app, place, () => app.put(`/subscription-item-features/${again.id}`, change), add);
-    assert.equal((await app.get(`/subscription-item-features/${again.id}`)).subscriptionItemFeature.amount, 25);
+    assert.equal((await app.get(`/subscription-item-features/${again.id}`)).subscriptionItemFeature.amount, 120);
   });
 
   test('claims of one subscription do not wait for those of another', async () => {

@@ -61,6 +61,22 @@ test('a place that is given up is a lasting one again for who comes next', async
   assert.deepEqual(ends((await claim(id, { externalIds: ['ada', 'bob'] })).claims), [null, may]);
 });
 
+test('seats that are added or ended by hand count for what fits after a change that is scheduled already', async () => {
+  const { id } = await newC1();
+  const { subscriptionItemFeature: added } = await app.post(`/subscriptions/${id}/add-feature`, {
+    featureSlug: 'seats-10',
+  });
+  assert.equal((await claim(id, { quantity: 4 })).temporaryClaims, null);
+  const change = { subscriptionItemFeature: { amount: 5 } };
+  await app.put(`/subscription-item-features/${added.id}`, change);
+  assert.deepEqual(ends((await claim(id, { quantity: 4 })).claims), [null, null, may, may]);
+  await app.post(`/subscription-item-features/${added.id}/expire`, {});
+  await app.post(`/resource-claims/${id}/release`, { resourceSlug: 'seat', quantity: 6 });
+  assert.deepEqual(ends((await claim(id, { quantity: 2 })).claims), [null, may]);
+  await moveTo(may);
+  assert.deepEqual(await usage(id), [3, 3]);
+});
+
 test('worked example C2: before a scheduled end all new claims end with it', async () => {
   const { id } = await subscribe('pro');
   await claim(id, { quantity: 2 });
