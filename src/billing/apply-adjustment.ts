@@ -421,7 +421,8 @@ async function changeFeatures(work: Work, decided: readonly Decided[]): Promise<
     ...decided.flatMap(({ added }) => added),
     ...changed.map((each) => {
       const { before, item, at } = each;
-      return { ...before, ...item, id: before.id, addedDate: at, keepsEnds: staysWithProduct(each) };
+      const { id, quantity: quantityBefore } = before;
+      return { ...before, ...item, id, quantityBefore, addedDate: at, keepsEnds: staysWithProduct(each) };
     }),
   ]);
   await expireManualFeatures(

@@ -360,7 +360,11 @@ async function planFeatures(work: Work, question: FeatureQuestion): Promise<Give
   const granted = await planItemFeatures(work, [
     // A new item has no id yet; its list position identifies it.
     ...added.map((item, index) => ({ ...item, ...common, id: `new ${index}` })),
-    ...changed.map((each) => ({ ...each.item, ...common, id: each.before.id, keepsEnds: staysWithProduct(each) })),
+    ...changed.map((each) => {
+      const { before, item } = each;
+      const { id, quantity: quantityBefore } = before;
+      return { ...item, ...common, id, quantityBefore, keepsEnds: staysWithProduct(each) };
+    }),
   ]);
   const moved = changed.filter((each) => !staysWithProduct(each));
   const after = featuresAfter(await listItemFeatures(work, [subscriptionId], work.now), {

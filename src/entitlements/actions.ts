@@ -19,12 +19,14 @@ import * as store from './store-item-features.ts';
 import {
   amountAdded,
   amountFor,
+  amountForOther,
   decideChange,
   decideNew,
   type ExpiredItemFeature,
   type GrantableFeature,
   type ItemFeatureChange,
   type NewItemFeature,
+  type StoredItemFeature,
   type SubscriptionItemFeature,
   toExpiredItemFeature,
   toItemFeature,
@@ -145,7 +147,12 @@ export interface GrantedItem {
    * True for an item that had features of this product before: features that were ended individually keep their end.
    */
   readonly keepsEnds?: boolean;
+  /** Its quantity before, with `keepsEnds`. Absent: its features have no other amounts. */
+  readonly quantityBefore?: number;
 }
+
+/** A feature that an item is to have: a new row, or the stored one with another amount. */
+type PlannedFeature = store.NewRow | StoredItemFeature;
 
 /** A granted feature; `amount` in credits or units of capacity, already multiplied by the item's quantity. */
 interface GrantedFeature {
@@ -164,19 +171,24 @@ interface GrantedFeature {
 /**
  * Grants each item the features of its product: every active feature whose link is unexpired when the item begins,
  * multiplied by the quantity. Only the newest of several features of one product for the same resource counts. An
- * existing feature of the item gets the new amount and, with `keepsEnds`, keeps its end.
+ * existing feature of the item gets the new amount and, with `keepsEnds`, keeps its end. One that the product does not give any
+ * more gets its amount for the new quantity.
  */
 export async function grantItemFeatures(work: Work, items: readonly GrantedItem[]): Promise<GrantedFeature[]> {
   const rows = await planItemFeatures(work, items);
   if (rows.length === 0) return [];
+  const kept = rows.filter((row) => 'id' in row);
+  const given = rows.filter((row) => !('id' in row));
+  await store.saveAmounts(work, kept);
   const ids = new Map([
+    ...kept.map((row) => [store.pairOf(row), row.id] as const),
     ...(await store.upsertItemFeatures(
       work,
-      rows.filter((row) => row.expiredAt === null),
+      given.filter((row) => row.expiredAt === null),
     )),
     ...(await store.changeEndingItemFeatures(
       work,
-      rows.filter((row) => row.expiredAt !== null),
+      given.filter((row) => row.expiredAt !== null),
     )),
   ]);
   await openLimits(work, rows);
@@ -200,13 +212,13 @@ async function openLimits(work: Work, granted: readonly store.NewRow[]): Promise
 }
 
 /** The grants that `grantItemFeatures` would make now, without writing. */
-export async function planItemFeatures(work: Work, items: readonly GrantedItem[]): Promise<store.NewRow[]> {
+export async function planItemFeatures(work: Work, items: readonly GrantedItem[]): Promise<PlannedFeature[]> {
   if (items.length === 0) return [];
   const links = await store.listProductLinks(work, [...new Set(items.map((item) => item.productId))]);
   const linksOfProduct = Map.groupBy(links, (link) => link.productId);
   const keeping = items.filter(({ keepsEnds }) => keepsEnds).map(({ id }) => id);
   const ends = await store.listItemFeatureEnds(work, keeping);
-  return items.flatMap((item) => {
+  const given = items.flatMap((item) => {
     const begins = Math.max(work.now, item.addedDate);
     const open = (linksOfProduct.get(item.productId) ?? []).filter(
       ({ linkExpiredAt }) => linkExpiredAt === null || linkExpiredAt > begins,
@@ -216,6 +228,27 @@ export async function planItemFeatures(work: Work, items: readonly GrantedItem[]
       const end = ends.get(store.pairOf(row)) ?? null;
       return end !== null && end <= begins ? [] : { ...row, expiredAt: end };
     });
+  });
+  return [...given, ...(await planKept(work, items, given))];
+}
+
+/** The features of items with another quantity that their products do not give any more, with their new amounts. */
+async function planKept(
+  work: Work,
+  items: readonly GrantedItem[],
+  given: readonly store.NewRow[],
+): Promise<StoredItemFeature[]> {
+  const changed = new Map(
+    items.flatMap(({ id, quantity, quantityBefore = quantity, keepsEnds, addedDate }) =>
+      keepsEnds && quantityBefore !== quantity ? [[id, { quantity, quantityBefore, addedDate }] as const] : [],
+    ),
+  );
+  const again = new Set(given.map(store.pairOf));
+  return (await store.listAmountsOfItems(work, [...changed.keys()])).flatMap((row) => {
+    const item = changed.get(row.subscriptionItemId);
+    const isOver = row.expiredAt !== null && row.expiredAt <= Math.max(work.now, item?.addedDate ?? 0);
+    if (item === undefined || isOver || again.has(store.pairOf(row))) return [];
+    return { ...row, amount: amountForOther(row.amount, item) };
   });
 }
 

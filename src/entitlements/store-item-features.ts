@@ -80,6 +80,28 @@ export async function listItemFeatures(
   return result.rows;
 }
 
+/** The features of these items that have an amount and come from their products, expired ones included. */
+export async function listAmountsOfItems(work: Work, itemIds: readonly string[]): Promise<StoredItemFeature[]> {
+  if (itemIds.length === 0) return [];
+  const result = await sql<StoredItemFeature>`${selectItemFeatures(work)}
+      and s.subscription_item_id = any(${itemIds}::text[]) and s.amount is not null and not s.manually_created
+    order by s.id`.execute(work.db);
+  return result.rows;
+}
+
+/** Saves the amounts of features. */
+export async function saveAmounts(
+  work: Work,
+  features: readonly Pick<StoredItemFeature, 'id' | 'amount'>[],
+): Promise<void> {
+  if (features.length === 0) return;
+  await sql`
+    update subscription_item_features s set amount = changed.amount, updated_at = ${work.now}
+      from unnest(${features.map(({ id }) => id)}::text[], ${features.map(({ amount }) => amount)}::numeric[])
+             as changed (id, amount)
+     where s.environment_id = ${work.environmentId} and s.id = changed.id`.execute(work.db);
+}
+
 /** A feature that grants credits: `amount` of them per `renewalFrequency`, as the ledger counts them. */
 export interface CreditFeature {
   readonly id: string;

@@ -11,7 +11,7 @@ import {
   TimestampInput,
   TimestampText,
 } from '../kernel/json.ts';
-import { saturated } from '../kernel/money.ts';
+import { mulDiv, saturated } from '../kernel/money.ts';
 import { invalid } from '../kernel/problem.ts';
 import { stamps } from '../kernel/record.ts';
 import {
@@ -205,6 +205,14 @@ export function toExpiredItemFeature(row: StoredItemFeature, livemode: boolean):
  */
 export function amountFor(amount: bigint | null, quantity: number): bigint | null {
   return amount === null ? null : saturated(amount * BigInt(quantity));
+}
+
+/** The amount of a feature for another quantity of its item. Worked example: 1000 credits of 10 seats are 300 of 3. */
+export function amountForOther(
+  amount: bigint | null,
+  { quantity, quantityBefore }: { readonly quantity: number; readonly quantityBefore: number },
+): bigint | null {
+  return amount === null ? null : saturated(mulDiv(amount, BigInt(quantity), BigInt(quantityBefore)));
 }
 
 /** The amount after another manual addition: amounts add up, and null stays. */

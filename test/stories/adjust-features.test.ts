@@ -133,3 +133,26 @@ test('items keep their history: what ended is there with its end, what changed w
   const [item]: Body[] = await changes.itemsOf(externalId);
   assert.deepEqual([item?.name, item?.metadata], ['Three', { note: 'more' }]);
 });
+
+test('what a product gives no more, and its customers keep, follows the quantity too', async () => {
+  const { id, externalId } = await subscribe('pro x 4');
+  const [pro] = await changes.itemsOf(externalId);
+  const seats = async () => (await app.get(`/resource-claims/${id}/usage?resourceSlug=seat`)).usage.capacity;
+  const { productId } = await app.get(`/prices/${changes.priceIdOf('pro')}`).then(({ price }) => price);
+  const { features: given } = await app.get(`/products/${productId}`);
+  await app.put(`/products/${productId}`, { product: {}, featureIds: [] });
+  assert.deepEqual([await seats(), await calls(externalId, id)], [40, 1440]);
+  await app.post(`/resource-claims/${id}/claim`, { resourceSlug: 'seat', quantity: 21 });
+  assert.match(
+    await changes.refused(id, [{ id: pro.id, quantity: 2 }], 409, atEnd),
+    /reduce the capacity of seat to 20, but 21 are claimed/,
+  );
+  await app.post(`/resource-claims/${id}/release`, { resourceSlug: 'seat', quantity: 1 });
+  await adjust(id, [{ id: pro.id, quantity: 2 }], atEnd);
+  await moveTo(may);
+  assert.deepEqual([await seats(), await calls(externalId, id)], [20, 720]);
+  assert.deepEqual(await features(externalId), ['calls-360', 'seats-10', 'sso']);
+  await adjust(id, [{ id: pro.id, quantity: 5 }]);
+  assert.deepEqual([await seats(), await calls(externalId, id)], [50, 1800]);
+  await app.put(`/products/${productId}`, { product: {}, featureIds: given.map((feature: Body) => feature.id) });
+});
