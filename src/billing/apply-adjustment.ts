@@ -23,6 +23,7 @@ import {
   decideItemChanges,
   type ItemChanges,
   isRevalued,
+  overrideTime,
   type PlanItem,
   subscriptionAfter,
   wholeOf,
@@ -317,10 +318,11 @@ async function applyChanges(work: Work, changes: readonly Change[]): Promise<App
 }
 
 /** The changes of own prices, each from its instant on. */
-function datedOverrides({ adjustment: { priceOverrides }, subscription, at }: Change): DatedOverride[] {
-  const { id: subscriptionId, pricingModelId, currentBillingPeriodStart: periodStart } = subscription;
-  return priceOverrides.map((change) => {
-    return { ...change, subscriptionId, pricingModelId, startAt: overrideStart(change, { at, periodStart }) };
+function datedOverrides({ adjustment, subscription, at }: Change): DatedOverride[] {
+  const { id: subscriptionId, pricingModelId } = subscription;
+  const time = overrideTime(subscription, adjustment, at);
+  return adjustment.priceOverrides.map((change) => {
+    return { ...change, subscriptionId, pricingModelId, startAt: overrideStart(change, time) };
   });
 }
 

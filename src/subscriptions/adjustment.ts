@@ -325,6 +325,15 @@ export function isRevalued(before: SubscriptionItemRow, item: PlanItem): boolean
   return keys.some((key) => before[key] !== item[key]) || !isSameJson(before.pricing, item.pricing);
 }
 
+/** The time at which own prices change. They reach the period that the change begins, also at the start of the one before. */
+export function overrideTime(
+  { currentBillingPeriodStart }: Pick<SubscriptionRow, 'currentBillingPeriodStart'>,
+  { billingAnchor }: Pick<AdjustmentRow, 'billingAnchor'>,
+  at: Instant,
+): { readonly at: Instant; readonly periodStart: Instant | null } {
+  return { at, periodStart: billingAnchor === null ? currentBillingPeriodStart : null };
+}
+
 /**
  * The subscription with the new items. Its price and name are those of the head item, and it is free if nothing in it may
  * cost anything. A custom name stays while the price does. A new interval is counted from the change, unless the anchor stays.
@@ -341,10 +350,11 @@ export function subscriptionAfter(
     name: head.priceId === subscription.priceId ? subscription.name : head.planName,
     isFreePlan: !items.some(mayCost),
     scheduledAdjustmentAt: null,
-    priceOverrides: overridesAfter(subscription.priceOverrides, priceOverrides, {
-      at,
-      periodStart: subscription.currentBillingPeriodStart,
-    }),
+    priceOverrides: overridesAfter(
+      subscription.priceOverrides,
+      priceOverrides,
+      overrideTime(subscription, { billingAnchor }, at),
+    ),
     ...(head.interval === null ? {} : { intervalUnit: head.interval.unit, intervalCount: head.interval.count }),
     ...(head.interval === null ? {} : anchorAfter(subscription, head.interval, { billingAnchor, at })),
   };

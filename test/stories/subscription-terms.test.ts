@@ -26,7 +26,13 @@ test('own prices of a customer', async (t) => {
     name: 'Own prices',
     isDefault: true,
     features: [],
-    products: [plan('free', 0), plan('pro', 3000), plan('big', 9000), plan('fee', 1000, [], { setupFeeAmount: 500 })],
+    products: [
+      plan('free', 0),
+      plan('pro', 3000),
+      plan('big', 9000),
+      plan('fee', 1000, [], { setupFeeAmount: 500 }),
+      plan('year', 9000, [], { intervalUnit: 'year' }),
+    ],
     usageMeters: [each, priced('jobs', { model: 'graduated', tiers }), priced('payments', perEvent)],
   });
   const idOf = async (slug: string): Promise<string> => (await by.get(`/prices?slug=${slug}&active=true`)).data[0].id;
@@ -56,6 +62,16 @@ test('own prices of a customer', async (t) => {
   const bills = async (id: string): Promise<number[]> => (await invoices(id)).map(({ total }) => total);
   const own = (priceSlug: string, unitPrice: number | null) => ({ priceSlug, unitPrice });
   const perJob = { model: 'per_unit', unitAmount: '1' };
+
+  await t.test('of usage reach the period that another interval begins, also at the instant of the start', async () => {
+    const { id, use } = await join([]);
+    const yearly = { newSubscriptionItems: [{ priceSlug: 'year-monthly' }] };
+    const { subscription } = await adjust(id, [own('calls', 2)], yearly);
+    assert.equal(subscription.priceOverrides[0].startsAt, subscription.currentBillingPeriodStart);
+    await use('calls', 100);
+    await by.post(`/subscriptions/${id}/cancel`, { cancellation: { timing: 'immediately' } });
+    assert.deepEqual(await bills(id), [3000, 6000, 200]);
+  });
 
   await t.test('are billed from the first invoice on, shown, and explained', async () => {
     const wanted = [own('pro-monthly', 2500), own('calls', 7), { priceSlug: 'jobs', pricing: perJob }];
