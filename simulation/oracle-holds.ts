@@ -1,7 +1,7 @@
 import { dayMs, total } from './oracle-arithmetic.ts';
 import { type Books, type Hold, isTerminal, type PoolHolder, type Subscription } from './oracle-records.ts';
 
-/** Units reserved for a job: a promise that expires by time alone, and is no usage until settled. */
+/** Units reserved for a job: a promise that expires by time or with its subscription, and is no usage until settled. */
 
 const longestDays = 31;
 
@@ -13,9 +13,9 @@ export function heldOf({ now }: Books, account: Subscription | PoolHolder): bigi
   return total(open, (hold) => (hold.subscription === account ? BigInt(hold.amount - hold.pooled) : 0n));
 }
 
-/** An open hold past its expiry has expired, whether or not anybody looks. */
-export function statusAt({ status, expiresAt }: Hold, now: number): Hold['status'] | 'expired' {
-  return status === 'open' && expiresAt <= now ? 'expired' : status;
+/** An open hold past its expiry, or of an ended subscription, has expired, whether or not anybody looks. */
+export function statusAt({ status, expiresAt, subscription }: Hold, now: number): Hold['status'] | 'expired' {
+  return status === 'open' && (expiresAt <= now || isTerminal(subscription)) ? 'expired' : status;
 }
 
 /** Refused with an expiry that is too late or not in the future. */

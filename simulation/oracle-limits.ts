@@ -155,7 +155,7 @@ export function fits(books: Books, spend: Spend): boolean {
     .map((hold) => ({
       ...hold,
       meter: hold.price.meter,
-      used: { ...nothing, units: BigInt(hold.amount) },
+      used: { ...nothing, units: BigInt(hold.amount), events: 1n },
       drawn: hold.pool === null ? null : { pool: hold.pool.slug, amount: hold.poolAmount },
     }));
   const refusing = customer.limits.filter((limit) => {

@@ -129,7 +129,7 @@ export const dueInvariants: readonly Invariant[] = [
   },
   {
     name: 'endedCreditsAreBooked',
-    sentence: 'The end of a credit that was bought or granted by hand is booked within 15 minutes.',
+    sentence: 'The end of a credit that was bought, granted by hand or rolled over is booked within 15 minutes.',
     query: sql`
       select c.environment_id, c.id, c.ledger_account_id, c.expires_at as due_at, n.late_at
         from usage_credits c join ${environments} n on n.environment_id = c.environment_id

@@ -245,6 +245,21 @@ test('what ended in a pause goes over when the subscription goes on, and not bef
   assert.equal(await customer.balance(), 100);
 });
 
+test('what went over ends at its time in a pause too, and the balance is told to be low then', async () => {
+  await app.setClock(may);
+  const customer = await (
+    await setUpCredits(app, { ...rollover(50, 1), meter: { lowBalanceThreshold: 10 } })
+  ).subscribe();
+  await customer.liveUntil(june);
+  await app.post(`/subscriptions/${customer.id}/pause`, { pause: {} });
+  await customer.liveUntil(instant('2026-06-30'));
+  const told = async () => (await app.get(`/events?type=usage_balance.low&objectId=${customer.id}`)).total;
+  assert.deepEqual([await customer.balance(), await told()], [50, 0]);
+  await app.setClock(july);
+  await app.doDueWork();
+  assert.deepEqual([await customer.balance(), await told()], [0, 1]);
+});
+
 test('what goes over keeps the priority of the credit that it is of, and is booked as a grant', async () => {
   await app.setClock(may);
   const customer = await (await setUpCredits(app, rollover(50, 1))).subscribe();
