@@ -317,7 +317,7 @@ async function composeFinal(work: Work, finalizations: readonly Finalization[]) 
     const { id, createdAt } = invoice;
     const row: InvoiceRow = { ...invoice, ...rowOf(draft), id, createdAt, updatedAt: work.now };
     const rows = rowsOf(work, row, draft.lines, drafted);
-    return { row, together, rows, left: fit.left, discounts: draft.discounts };
+    return { row, together, isDueAtOnce, rows, left: fit.left, discounts: draft.discounts };
   });
 }
 

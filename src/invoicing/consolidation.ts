@@ -46,6 +46,8 @@ interface Final<Row extends Consolidable> {
   readonly row: Row;
   /** Drafts with the same key become one invoice. Null: it stays alone. */
   readonly together: string | null;
+  /** Whether its customer is charged for it. Absent: nobody is. */
+  readonly isDueAtOnce?: boolean;
 }
 
 /**
@@ -63,7 +65,8 @@ export function consolidate<Row extends Consolidable>(
     if (parts.length < 2 || sumOf(parts, ({ total }) => total) > maxInvoiceTotal) continue;
     const [first] = parts;
     assert(first, 'a group has parts');
-    const whole = consolidatedRow(newId(first.id), parts);
+    const isCharged = group.some(({ isDueAtOnce = false }) => isDueAtOnce);
+    const whole = consolidatedRow(newId(first.id), parts, isCharged);
     for (const { id } of parts) wholeOf.set(id, whole);
   }
   return { invoices: [...new Set(finals.map(({ row }) => wholeOf.get(row.id) ?? row))], wholeOf };
@@ -71,9 +74,9 @@ export function consolidate<Row extends Consolidable>(
 
 /**
  * The invoice of these parts: each amount is their sum, so that no cent is rounded again. It is due when the first of them is,
- * and has the texts of the first part with some.
+ * and has the texts of the first part with some. One that is charged at once is not mailed to be paid (`email_of_event`).
  */
-function consolidatedRow<Row extends Consolidable>(id: string, parts: readonly Row[]): Row {
+function consolidatedRow<Row extends Consolidable>(id: string, parts: readonly Row[], isCharged: boolean): Row {
   const [first] = parts;
   if (first === undefined) throw new Error('a consolidated invoice has parts');
   const textOf = (key: 'memo' | 'footer' | 'purchaseOrderNumber') =>
@@ -91,7 +94,7 @@ function consolidatedRow<Row extends Consolidable>(id: string, parts: readonly R
     discountCount: 0,
     dueDate: parts.reduce(earlierDueDate, null),
     ...{ memo: textOf('memo'), footer: textOf('footer'), purchaseOrderNumber: textOf('purchaseOrderNumber') },
-    ...{ metadata: null, netTermsDays: null, autoCollect: false },
+    ...{ metadata: null, netTermsDays: null, autoCollect: isCharged },
   };
 }
 

@@ -170,6 +170,28 @@ test('what was voided before its email was written is not told of: an invoice, a
   assert.deepEqual(inbox.received, []);
 });
 
+test('a consolidated invoice that is charged at once has a receipt, and one on terms is sent to be paid', async () => {
+  const { caller, customerId, subscriptionId, moveTo } = await newReader();
+  await caller.put('/settings', { settings: { allowMultipleSubscriptions: true } });
+  const { priceId, defaultPaymentMethodId: cardId } = (await caller.get(`/subscriptions/${subscriptionId}`))
+    .subscription;
+  await caller.put('/customers/ada', { customer: { consolidateInvoices: true } });
+  await caller.post('/subscriptions', { customerId, priceId, defaultPaymentMethodId: cardId });
+  await runJobs();
+  const mailedBy = async (at: string) => {
+    inbox.received.length = 0;
+    await moveTo(at);
+    await runJobs();
+    return inbox.received.map(({ subject }) => subject?.split(' ')[0]);
+  };
+  assert.deepEqual(await mailedBy('2026-02-03'), ['Your']);
+  await caller.put('/customers/ada', { customer: { billingTerms: { netTermsDays: 30 } } });
+  const owned = app.owner.updateTable('subscriptions').set({ defaultPaymentMethodId: null });
+  await owned.where('customerId', '=', customerId).execute();
+  await caller.delete(`/payment-methods/${cardId}`);
+  assert.deepEqual(await mailedBy('2026-03-03'), ['Invoice']);
+});
+
 test('the receipt of a payment that the bank has taken back meanwhile is not sent', async () => {
   const { caller, emails, environmentId } = await newReader();
   const [{ id: paymentId }] = (await caller.get('/payments')).data;
