@@ -214,8 +214,9 @@ export async function listUsagePrices(work: Work, productIds: readonly string[],
               case when p.has_own_interval then p.interval_count end as own_count,
               row_number() over (order by m.id, p.where is null, p.id) as place
          from usage_meters m
-         join prices p on p.environment_id = plan.environment_id and p.usage_meter_id = m.id and p.active
-          and (p.where is not null or case when plan.usage_prices ? m.id then p.id = plan.usage_prices ->> m.id else p.is_default end)
+         join prices p on p.environment_id = plan.environment_id and p.usage_meter_id = m.id
+          and (case when plan.usage_prices ? m.id then p.id = plan.usage_prices ->> m.id else p.is_default end
+               or p.active and p.where is not null)
         where m.environment_id = plan.environment_id and m.pricing_model_id = plan.pricing_model_id
           and (p.unit_price > 0 or p.pricing is not null)
         order by place limit ${limit}) usage

@@ -2,8 +2,10 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
 import { provisionPricingModel } from '../../src/pricing/actions-models.ts';
+import { listUsagePrices } from '../../src/pricing/store-prices.ts';
 import { type Body, startTestApp } from '../support/harness.ts';
 import { acme, countRows } from '../support/pricing-models.ts';
+import { meter, newCustomer, plan } from '../support/shop.ts';
 
 const app = await startTestApp();
 const now = Date.UTC(2026, 0, 1);
@@ -329,4 +331,26 @@ test('a new default pricing model takes the flag from the former one', async () 
   assert.equal(second.isDefault, true);
   assert.equal((await app.get(`/pricing-models/${first.id}`)).pricingModel.isDefault, false);
   assert.equal((await app.get('/pricing-models/default')).pricingModel.id, second.id);
+});
+
+test('the rate of a plan that nobody else can have any more is shown to its buyers as it is billed', async () => {
+  const rate = { usageMeterSlug: 'calls', priceSlug: 'old-calls' };
+  const calls = meter('calls', 'Calls', { slug: 'old-calls', unitPrice: 7, isDefault: false, active: false });
+  const { products } = await setUp({
+    name: 'Former rates',
+    isDefault: true,
+    products: [plan('free', 0), plan('pro', 3000, [], { product: { usagePrices: [rate] } })],
+    usageMeters: [calls],
+  });
+  const { customerId } = await newCustomer(app, 'former', { token: 'pm_card_visa' });
+  const { subscription } = await app.post('/subscriptions', { customerId, priceSlug: 'pro-monthly' });
+  const usageEvent = { subscriptionId: subscription.id, usageMeterSlug: 'calls', amount: 10, transactionId: 'former' };
+  await app.post('/usage-events', { usageEvent });
+  const { invoice } = await app.get(`/invoices/upcoming?subscriptionId=${subscription.id}`);
+  assert.equal(invoice.total, 3000 + 70);
+  const shown = await app.inEnvironment((work) => listUsagePrices(work, [bySlug(products).pro.id], 10));
+  assert.deepEqual(
+    shown.map(({ unitPrice, meterName }) => [unitPrice, meterName]),
+    [[7n, 'Calls']],
+  );
 });
