@@ -120,7 +120,7 @@ interface NewInvitation {
 /** Stores an invitation in place of an open one for the same address. */
 export async function insertInvitation(db: Database, invitation: NewInvitation, now: Instant): Promise<void> {
   const { id, organizationId, role, email, tokenHash, expiresAt } = invitation;
-  // Of several at once, each takes the place of the one before.
+  // The lock lets each of several at once take the place of the one before.
   await sql`
     select pg_advisory_xact_lock(hashtextextended(current_schema() || ' invitations ' || ${organizationId}, 0))`.execute(
     db,

@@ -80,6 +80,7 @@ test('events and deliveries of a customer are about it and what it has, and a de
 
 test('events of a customer are about its invoices, credit notes and payment methods too', async () => {
   const { customerId, paymentMethodId } = await newCustomer(app, 'acme-10', { token: 'pm_card_visa' });
+  assert(paymentMethodId);
   const lines = [{ description: 'Workshop', unitAmount: 4500 }];
   const { invoice } = await app.post('/invoices', { invoice: { customerId, lines } });
   await app.post(`/invoices/${invoice.id}/finalize`, {});
