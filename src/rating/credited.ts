@@ -43,11 +43,11 @@ export function loweredLines(lines: readonly LineAmounts[]): LineAmounts[] {
 
 /**
  * The credit of `amount` of a line, of which `before` was credited. Discount and tax go back in proportion: each share
- * is round(whole x credited so far / amount of the line), less what was credited before; that of the tax by the lowered
- * amount, and at most all of it. So any sequence of credits of the whole line adds up exactly to its discount and tax. Credits that were voided in between leave other roundings
- * behind: a share is then moved to the nearest one that leaves no negative rest. Worked example: a line of 1000 with a
- * discount of 100 and 171 of tax is credited by 333, 333 and 334. It gives back discounts of 33, 34 and 33, and taxes of
- * 57 each.
+ * is round(whole x credited so far / amount of the line), less what was credited before. The share of the tax is by the
+ * lowered amount, and at most all of it. So any sequence of credits of the whole line adds up exactly to its discount and
+ * tax. Credits that were voided in between leave other roundings behind: a share is then moved to the nearest one that
+ * leaves no negative rest. Worked example: a line of 1000 with a discount of 100 and 171 of tax is credited by 333, 333
+ * and 334. It gives back discounts of 33, 34 and 33, and taxes of 57 each.
  */
 export function creditOf(
   { whole: line, credited: before, lowered }: CreditedLine,
