@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict';
 import { voidWithCreditNotes } from '../credit-notes/actions.ts';
 import type { Work } from '../database/work.ts';
-import { type Collection, isDunned, isOwed, nextAttempt } from '../invoicing/collection.ts';
+import { type Collection, isDunned, isOwed, lastRetryOf, nextAttempt } from '../invoicing/collection.ts';
 import { usageOf } from '../invoicing/fitting-lines.ts';
 import { readNewInvoice } from '../invoicing/new-invoice.ts';
 import { findInvoice, type InvoiceRow, listParts } from '../invoicing/store.ts';
 import { listBilledUsage, saveCollections } from '../invoicing/store-collecting.ts';
-import { addDays } from '../kernel/calendar.ts';
 import type { Settings } from '../organizations/setting.ts';
 import { readSettings } from '../organizations/store-settings.ts';
 import { listEverPaid, type PaymentRow } from '../payments/store.ts';
@@ -256,11 +255,11 @@ async function scheduleRetries(
   if (failures.length === 0) return;
   const { dunning } = await readSettings(work);
   const { retryDays, terminalAction: action } = dunning;
-  // A declined payment on request ends nothing: an attempt of our own follows, which may.
-  const afterRequest = action === 'canceled' ? addDays(work.now, retryDays.at(-1) ?? 0) : null;
   const scheduled = failures.map(({ invoice, cause, isOnRequest, whole = invoice }) => {
     const next = nextAttempt(invoice.attemptCount, retryDays, work.now);
-    const nextAttemptAt = next ?? (isOnRequest ? afterRequest : null);
+    // A declined payment on request ends nothing. An attempt of our own follows, which may, when the last retry would have come.
+    const isToFollow = isOnRequest && action === 'canceled';
+    const nextAttemptAt = next ?? (isToFollow ? Math.max(lastRetryOf(invoice, retryDays), work.now) : null);
     return { invoice: { ...invoice, nextAttemptAt }, cause, collected: { ...whole, nextAttemptAt } };
   });
   await saveCollections(work, [...new Map(scheduled.map(({ collected }) => [collected.id, collected])).values()]);

@@ -116,6 +116,17 @@ export function moneyTakenBack<State extends Collection>(
   return { ...invoice, amountPaid, amountRefunded, offsetAmount, status, attemptCount };
 }
 
+/** The time of the last retry of an invoice whose attempts fail immediately from its due date on. */
+export function lastRetryOf(
+  { dueDate, invoiceDate }: Pick<Dunnable, 'dueDate' | 'invoiceDate'>,
+  retryDays: readonly number[],
+): Instant {
+  return addDays(
+    dueDate ?? invoiceDate,
+    retryDays.reduce((sum, days) => sum + days, 0),
+  );
+}
+
 /**
  * The next retry after the `failures`-th attempt has failed at `now`: as many days of 24 hours later as `retryDays`
  * says; null after the last. With 3, 5 and 5 days, attempts that fail immediately are made at 0, +3, +8 and +13 days.

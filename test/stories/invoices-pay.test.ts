@@ -62,8 +62,12 @@ test('cards that are declined on request cancel no subscription, and the next at
   for (let card = 1; card <= 3; card++)
     assert.equal((await debtor.send(`/invoices/${id}/pay`, { paymentMethodId })).status, 402);
   assert.equal((await debtor.subscription()).status, 'past_due');
-  assert.deepEqual((await debtor.invoices())[1], 'renewal open 3075, again on 2026-02-06');
-  await debtor.moveTo('2026-02-06');
+  // When the retries after three days and five more would have been made, whenever a card is declined on request.
+  assert.deepEqual((await debtor.invoices())[1], 'renewal open 3075, again on 2026-02-09');
+  await debtor.moveTo('2026-02-08');
+  assert.equal((await debtor.send(`/invoices/${id}/pay`, { paymentMethodId })).status, 402);
+  assert.deepEqual((await debtor.invoices())[1], 'renewal open 3075, again on 2026-02-09');
+  await debtor.moveTo('2026-02-09');
   assert.equal((await debtor.subscription()).status, 'canceled');
   assert.deepEqual((await debtor.invoices())[1], 'renewal open 3075');
 });
