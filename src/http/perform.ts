@@ -112,8 +112,8 @@ export async function finish(
     if (outcome?.answer instanceof Problem) throw outcome.answer;
     return outcome?.answer ?? performed.text;
   } catch (error) {
-    // The external service refused, so a repeat may try again. After a failure of our own, an outage too, the stored response
-    // stays: its effect may have happened, and a repeat must find it instead of redoing it.
+    // The external service refused, so a repeat may try again. After an internal failure or an outage the stored response stays:
+    // its effect may have happened, and a repeat must find it instead of redoing it.
     if (idempotency && error instanceof Problem && error.status < 500)
       await runInEnvironment(context.database, entry, (work) => forgetAnswer(work, idempotency));
     await refuseMoved(context.database, entry, slots);

@@ -173,26 +173,27 @@ export async function findEvent(work: Work, id: string): Promise<EventRow | null
   return row ?? null;
 }
 
+// With customers, every kind of `EventObject` is here.
+const tablesOfCustomers = [
+  'subscriptions',
+  'purchases',
+  'payments',
+  'checkout_sessions',
+  'invoices',
+  'credit_notes',
+  'payment_methods',
+] as const;
+
 /** The filters of events and deliveries by the customer that their object is, or belongs to. */
 export function aboutCustomer(work: Work) {
-  // Every kind of `EventObject` is here.
+  const records = tablesOfCustomers.map(
+    (table) => sql`
+    union all select r.id from ${sql.table(table)} r join named on named.id = r.customer_id
+               where r.environment_id = ${work.environmentId}`,
+  );
   const objectOf = (customer: RawBuilder<unknown>) => sql`object_id in (
     with named as (select c.id from customers c where c.environment_id = ${work.environmentId} and ${customer})
-    select id from named
-    union all select s.id from subscriptions s join named on named.id = s.customer_id
-               where s.environment_id = ${work.environmentId}
-    union all select p.id from purchases p join named on named.id = p.customer_id
-               where p.environment_id = ${work.environmentId}
-    union all select p.id from payments p join named on named.id = p.customer_id
-               where p.environment_id = ${work.environmentId}
-    union all select s.id from checkout_sessions s join named on named.id = s.customer_id
-               where s.environment_id = ${work.environmentId}
-    union all select i.id from invoices i join named on named.id = i.customer_id
-               where i.environment_id = ${work.environmentId}
-    union all select n.id from credit_notes n join named on named.id = n.customer_id
-               where n.environment_id = ${work.environmentId}
-    union all select m.id from payment_methods m join named on named.id = m.customer_id
-               where m.environment_id = ${work.environmentId})`;
+    select id from named ${sql.join(records, sql``)})`;
   return {
     customerId: (id: string) => objectOf(sql`c.id = ${id}`),
     customerExternalId: (externalId: string) => objectOf(sql`c.external_id = ${externalId}`),
