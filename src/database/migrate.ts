@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readdir, readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { runMigrations as runQueueMigrations } from 'graphile-worker';
-import { Kysely, PostgresDialect, sql } from 'kysely';
+import { type DatabaseIntrospector, Kysely, PostgresDialect, sql } from 'kysely';
 import { type Migration, Migrator } from 'kysely/migration';
 import type pg from 'pg';
 import {
@@ -31,6 +31,34 @@ const mostAttempts = 40;
 const [lockNotAvailable, deadlockDetected] = ['55P03', '40P01'];
 const tableInUse = new Set<unknown>([lockNotAvailable, deadlockDetected]);
 
+/**
+ * A dialect whose introspection lists the tables of one schema, which is all that the migrator asks for. The introspection of Kysely
+ * reads the columns of every schema, and fails when another installation renames or drops a table meanwhile.
+ */
+class DialectOfSchema extends PostgresDialect {
+  readonly #schema: string;
+
+  constructor(pool: pg.Pool, schema: string) {
+    super({ pool });
+    this.#schema = schema;
+  }
+
+  override createIntrospector(database: Kysely<unknown>): DatabaseIntrospector {
+    const schema = this.#schema;
+    return {
+      async getSchemas() {
+        return (await sql<{ name: string }>`select nspname as name from pg_namespace`.execute(database)).rows;
+      },
+      async getTables() {
+        const { rows } = await sql<{ name: string }>`
+          select c.relname as name from pg_class c join pg_namespace n on n.oid = c.relnamespace
+           where n.nspname = ${schema} and c.relkind in ('r', 'p')`.execute(database);
+        return rows.map(({ name }) => ({ schema, name, isView: false, isForeign: false, columns: [] }));
+      },
+    };
+  }
+}
+
 /** A server that Tollkeeper cannot use. The message says what to do. */
 class UnusableServer extends Error {}
 
@@ -51,7 +79,7 @@ export async function migrate(
   login: Login | null = null,
 ): Promise<readonly string[]> {
   // A separate Kysely instance without the camel-case plugin. It does not close the pool that it borrows.
-  const database = new Kysely<unknown>({ dialect: new PostgresDialect({ pool: ownerPool }) });
+  const database = new Kysely<unknown>({ dialect: new DialectOfSchema(ownerPool, schema) });
   if (!(await mayMigrate(database, schema))) {
     await refuseUnmigrated(ownerPool, schema);
     return [];
@@ -81,7 +109,7 @@ async function migratePlaced(ownerPool: pg.Pool, schema: string): Promise<readon
     onCoordinator(cluster, schema, async (client) => {
       for (const node of cluster.nodes) if (!isCoordinator(node)) await makeQueue(cluster.poolOf(node), schema);
       await client.query(takeAwayWhatCitusRefuses);
-      const database = new Kysely<unknown>({ dialect: new PostgresDialect({ pool: cluster.coordinator }) });
+      const database = new Kysely<unknown>({ dialect: new DialectOfSchema(cluster.coordinator, schema) });
       const ran = await runMigrations(database, cluster.coordinator, schema, true);
       await defineOnNodes(client, schema);
       const node = await findNode(cluster.coordinator);
@@ -92,10 +120,7 @@ async function migratePlaced(ownerPool: pg.Pool, schema: string): Promise<readon
   );
 }
 
-/**
- * Runs the numbered migrations that are missing, and returns their names. The migrator reads the columns of the whole database, and
- * fails when another schema drops one meanwhile. So it is not asked where there is nothing to do.
- */
+/** Runs the numbered migrations that are missing, and returns their names. */
 async function runMigrations(
   database: Kysely<unknown>,
   ownerPool: pg.Pool,

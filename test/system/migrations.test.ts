@@ -96,7 +96,7 @@ test('several starts at once migrate once; a second time changes nothing; a fail
     const inDatabase = async <Answer>(name: string, act: (pool: pg.Pool) => Promise<Answer>) => {
       const address = new URL(url);
       address.pathname = `/${name}`;
-      const pool = createPool({ schema: testSchema, url: address.href, size: 4, as: 'owner' });
+      const pool = createPool({ schema: testSchema, url: address.href, size: 5, as: 'owner' });
       try {
         return await act(pool);
       } finally {
@@ -106,7 +106,18 @@ test('several starts at once migrate once; a second time changes nothing; a fail
     await inDatabase('postgres', (pool) => pool.query('create database failing'));
 
     await inDatabase('tollkeeper', async (pool) => {
+      // Another installation renames its tables meanwhile.
+      await pool.query('create schema other; create table other.a (id integer)');
+      let isMigrated = false;
+      const renaming = (async () => {
+        while (!isMigrated) {
+          await pool.query('alter table other.a rename to b');
+          await pool.query('alter table other.b rename to a');
+        }
+      })();
       const ran = await Promise.all([migrate(pool, testSchema), migrate(pool, testSchema), migrate(pool, testSchema)]);
+      isMigrated = true;
+      await renaming;
       assert.deepEqual(
         ran.map((names) => names.length).sort((a, b) => a - b),
         [0, 0, files.length],
