@@ -135,10 +135,11 @@ export function takePausedBack(books: Books, subscription: Subscription, period:
 
 function takePausedBackOn(books: Books, subscription: Subscription, period: Period): void {
   const { now } = books;
-  let free = beside(books, subscription) ?? total(subscription.credits, ({ left }) => left);
+  const live = subscription.credits.filter((credit) => !hasEnded(credit, now));
+  let free = beside(books, subscription) ?? total(live, ({ left }) => left);
   let owed = 0n;
   const paused: Credit[] = [];
-  for (const credit of subscription.credits) {
+  for (const credit of live) {
     const { from, expiresAt, periodStart } = credit;
     if (from === null || expiresAt === null || periodStart !== period.start || from >= expiresAt) continue;
     paused.push(credit);
