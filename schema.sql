@@ -2734,7 +2734,7 @@ CREATE INDEX usage_archive_sums_by_number ON public.usage_archive_sums USING btr
 CREATE INDEX usage_credits_by_account ON public.usage_credits USING btree (ledger_account_id, expires_at);
 CREATE INDEX usage_credits_by_creation ON public.usage_credits USING btree (environment_id, created_at);
 CREATE INDEX usage_credits_by_origin ON public.usage_credits USING btree (environment_id, transferred_from) WHERE (transferred_from IS NOT NULL);
-CREATE INDEX usage_credits_ending ON public.usage_credits USING btree (environment_id, expires_at) WHERE ((NOT spent) AND (expires_at IS NOT NULL) AND ((source = ANY (ARRAY['purchase'::text, 'rollover'::text])) OR ((source = 'manual_adjustment'::text) AND (feature_id IS NULL))));
+CREATE INDEX usage_credits_ending ON public.usage_credits USING btree (environment_id, expires_at) WHERE ((NOT spent) AND (expires_at IS NOT NULL) AND ((source = ANY (ARRAY['purchase'::text, 'rollover'::text])) OR (transferred_from IS NOT NULL) OR ((source = 'manual_adjustment'::text) AND (feature_id IS NULL))));
 CREATE INDEX usage_credits_open ON public.usage_credits USING btree (ledger_account_id, priority, expires_at, id) WHERE (NOT spent);
 CREATE INDEX usage_credits_owing ON public.usage_credits USING btree (ledger_account_id) WHERE ((paused_owed > (0)::numeric) OR (withheld > (0)::numeric));
 CREATE INDEX usage_event_distinct_properties_by_event ON public.usage_event_distinct_properties USING btree (usage_event_id);
@@ -4303,7 +4303,7 @@ BEGIN ATOMIC
            ORDER BY t.due_at
           LIMIT 1), ( SELECT c.expires_at
             FROM usage_credits c
-           WHERE ((c.environment_id = e.id) AND (NOT c.spent) AND (c.expires_at IS NOT NULL) AND ((c.source = ANY (ARRAY['purchase'::text, 'rollover'::text])) OR ((c.source = 'manual_adjustment'::text) AND (c.feature_id IS NULL))))
+           WHERE ((c.environment_id = e.id) AND (NOT c.spent) AND (c.expires_at IS NOT NULL) AND ((c.source = ANY (ARRAY['purchase'::text, 'rollover'::text])) OR (c.transferred_from IS NOT NULL) OR ((c.source = 'manual_adjustment'::text) AND (c.feature_id IS NULL))))
            ORDER BY c.expires_at
           LIMIT 1), ( SELECT t.due_at
             FROM auto_top_up_checks t

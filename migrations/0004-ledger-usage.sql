@@ -183,7 +183,8 @@ create index usage_credits_owing on usage_credits (ledger_account_id) where paus
 create index usage_credits_by_account on usage_credits (ledger_account_id, expires_at);
 -- Credits whose end comes by itself. Those of a plan end with its period or interval.
 create index usage_credits_ending on usage_credits (environment_id, expires_at)
-  where not spent and expires_at is not null and (source in ('purchase', 'rollover') or source = 'manual_adjustment' and feature_id is null);
+  where not spent and expires_at is not null and (source in ('purchase', 'rollover') or transferred_from is not null
+    or source = 'manual_adjustment' and feature_id is null);
 
 -- An entry moves an amount from one side of its account to another: it names both, so it cannot fail to sum to zero.
 create table ledger_entries (

@@ -643,7 +643,8 @@ create function environments_with_work_due(real_now bigint, incomplete_lifetime 
                order by i.finalizes_at limit 1),
              (select t.due_at from usage_threshold_checks t where t.environment_id = e.id order by t.due_at limit 1),
              (select c.expires_at from usage_credits c where c.environment_id = e.id and not c.spent and c.expires_at is not null
-                 and (c.source in ('purchase', 'rollover') or c.source = 'manual_adjustment' and c.feature_id is null)
+                 and (c.source in ('purchase', 'rollover') or c.transferred_from is not null
+                   or c.source = 'manual_adjustment' and c.feature_id is null)
                order by c.expires_at limit 1),
              (select t.due_at from auto_top_up_checks t where t.environment_id = e.id order by t.due_at limit 1),
              (select i.notice_at from invoices i where i.environment_id = e.id and i.notice_at is not null and i.status = 'open'

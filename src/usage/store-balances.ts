@@ -170,11 +170,12 @@ export async function listLowBalances(work: Work, accountIds: readonly string[])
 
 /**
  * Whether the end of credit `c` comes by itself, and some of it is left. The end of a plan's credit comes with that of its period or
- * interval, because it may roll over. A credit rolls over once, and may outlive the interval of its plan. Matches the predicate of
- * the partial index `usage_credits_ending`.
+ * interval, because it may roll over. A credit rolls over once, and may outlive the interval of its plan. A transferred credit has left
+ * its plan. Matches the predicate of the partial index `usage_credits_ending`.
  */
 export const endsByItself = sql<boolean>`(not c.spent and c.expires_at is not null
-  and (c.source in ('purchase', 'rollover') or c.source = 'manual_adjustment' and c.feature_id is null))`;
+  and (c.source in ('purchase', 'rollover') or c.transferred_from is not null
+    or c.source = 'manual_adjustment' and c.feature_id is null))`;
 
 /** A credit of a locked account that has ended by itself, and its unused rest. */
 export interface EndedCredit {

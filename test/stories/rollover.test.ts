@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { catchUp } from '../../src/billing/catch-up.ts';
 import { renewHandler } from '../../src/billing/renew.ts';
 import { instant } from '../../src/kernel/calendar.ts';
 import { setUpCredits } from '../support/credits-fixture.ts';
@@ -211,9 +210,11 @@ test('a subscription that ends with its period rolls nothing over', async () => 
   assert.deepEqual(rolled(await customer.credits()), []);
 });
 
-test('what came from a subscription that ended does not come back with the renewal of the next one', async () => {
+test('what came from a subscription that ended ends at its time, told as a low balance, and does not come back with a renewal', async () => {
   await app.setClock(may);
-  const customer = await (await setUpCredits(app, rollover(50, 1))).subscribe();
+  const customer = await (
+    await setUpCredits(app, { ...rollover(50, 1), meter: { lowBalanceThreshold: 10 } })
+  ).subscribe();
   const added = { featureSlug: 'monthly-calls', grantCreditsImmediately: true };
   await app.post(`/subscriptions/${customer.id}/add-feature`, added);
   await customer.liveUntil(instant('2026-05-10'));
@@ -221,12 +222,13 @@ test('what came from a subscription that ended does not come back with the renew
   const { data } = await app.get(`/subscriptions?customerId=${customer.customerId}&status=active`);
   const next: string = data[0].id;
   const balance = () => firstBalance(app, customer.externalId, next);
-  assert.equal(await balance(), 100);
+  const told = async () => (await app.get(`/events?type=usage_balance.low&objectId=${next}`)).total;
+  assert.deepEqual([await balance(), await told()], [100, 0]);
   // They end with the period for which they came, and the default plan renews on the 10th.
   for (const at of ['2026-06-05', '2026-06-12']) {
     await app.setClock(instant(at));
-    await app.inCellOf(next, (work) => catchUp(work, next));
-    assert.equal(await balance(), 0);
+    await app.doDueWork();
+    assert.deepEqual([await balance(), await told()], [0, 1]);
   }
 });
 
