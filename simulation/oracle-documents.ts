@@ -1,5 +1,5 @@
 import { freePlan } from './catalogue.ts';
-import { dayMs, rounded } from './oracle-arithmetic.ts';
+import { dayMs, rounded, share } from './oracle-arithmetic.ts';
 import { applyBalance, order, pay, sumOf, takeBackPacks } from './oracle-billing.ts';
 import { recountKept } from './oracle-changes.ts';
 import { carryOut } from './oracle-collecting.ts';
@@ -18,7 +18,7 @@ import {
   refundedOf,
 } from './oracle-records.ts';
 import { subscriptionWith } from './oracle-subscription.ts';
-import { discountsOfLines, rateOf, spreadTax, taxed } from './oracle-tax.ts';
+import { discountsOfLines, rateOf, spread, spreadTax, taxed } from './oracle-tax.ts';
 import { noteRefund } from './oracle-titles.ts';
 
 /** One-off invoices, credit notes by hand, and the balances of customers. */
@@ -87,6 +87,24 @@ function includesTax({ lines, discountAmount, tax, total }: Invoice): boolean {
   return tax > 0 && sumOf(lines) - discountAmount === total;
 }
 
+/** The amount of each line that bears its tax: lines that lower the invoice lower those that bear tax, by their net amounts. */
+function taxedOf(invoice: Invoice): number[] {
+  const [taxes, discounts] = [spreadTax(invoice), discountsOfLines(invoice)];
+  const nets = invoice.lines.map(({ amount }, index) => (taxes[index] ? amount - (discounts[index] ?? 0) : 0));
+  const lowering = -invoice.lines.reduce((sum, { amount }) => sum + Math.min(0, amount), 0);
+  const lost = spread(
+    Math.min(
+      lowering,
+      nets.reduce((sum, net) => sum + net, 0),
+    ),
+    nets,
+  );
+  return invoice.lines.map(({ amount }, index) => {
+    const [net = 0, less = 0] = [nets[index], lost[index]];
+    return less === 0 ? amount : net - less + share(discounts[index] ?? 0, net - less, net);
+  });
+}
+
 /**
  * The credit note over a part of a line. Discount and tax are their shares of all that is credited so far, less what was
  * credited before, and leave no negative rest.
@@ -94,14 +112,14 @@ function includesTax({ lines, discountAmount, tax, total }: Invoice): boolean {
 export function noteOf(invoice: Invoice, line: number, amount: number, settle: Note['settle']): Note {
   const whole = invoice.lines[line]?.amount ?? 0;
   const before = creditedOf(invoice, line);
-  const shareOf = (all: number) =>
-    whole === 0 ? 0 : rounded(BigInt(all) * BigInt(before.amount + amount), BigInt(whole));
+  const shareOf = (all: number, of: number) =>
+    rounded(BigInt(all) * BigInt(before.amount + amount), BigInt(Math.max(of, 1)));
   const within = (wanted: number, least: number, most: number) => Math.min(most, Math.max(least, wanted));
   const left = whole - before.amount;
   const ofDiscount = discountsOfLines(invoice)[line] ?? 0;
   const netLeft = left - (ofDiscount - before.discount);
   const discount = within(
-    shareOf(ofDiscount) - before.discount,
+    shareOf(ofDiscount, whole) - before.discount,
     Math.max(0, amount - netLeft),
     Math.min(amount, ofDiscount - before.discount),
   );
@@ -112,7 +130,7 @@ export function noteOf(invoice: Invoice, line: number, amount: number, settle: N
   const [least, most] = isIncluded
     ? [Math.max(0, net - (netLeft - taxLeft)), Math.min(net, taxLeft)]
     : [amount === left ? taxLeft : 0, taxLeft];
-  const tax = within(shareOf(ofTax) - before.tax, least, most);
+  const tax = within(shareOf(ofTax, taxedOf(invoice)[line] ?? 0) - before.tax, least, most);
   return { settle, line, amount, discount, tax, total: isIncluded ? net : net + tax, status: 'issued' };
 }
 
