@@ -252,7 +252,7 @@ export class Dispatcher {
     });
     // A failure of an endpoint that was changed meanwhile does not deactivate it.
     const isCurrent = errorOf(answer) === null || state.changes === changes;
-    const change = isCurrent ? this.#note(state, answer, { startedAt, at }) : null;
+    const change = isCurrent ? this.#note(state, answer, { startedAt, at, revision: delivery.revision }) : null;
     this.#options.onAttempt?.({
       organizationId: delivery.organizationId,
       webhookId: delivery.webhookId,
@@ -269,13 +269,13 @@ export class Dispatcher {
   #note(
     state: EndpointState,
     answer: OutboundAnswer,
-    { startedAt, at }: { startedAt: Instant; at: Instant },
+    { startedAt, at, revision }: { startedAt: Instant; at: Instant; revision: number },
   ): AttemptReport['change'] {
     const failingSince = errorOf(answer) === null ? null : (state.failingSince ?? startedAt);
     const disabledReason = failingSince === null ? null : disablingReason(answer, failingSince, at);
     if (failingSince === state.failingSince && disabledReason === null) return null;
     const { environmentId, webhookId } = state;
-    this.#health.set(keyOf(state), { environmentId, webhookId, failingSince, disabledReason, at });
+    this.#health.set(keyOf(state), { environmentId, webhookId, revision, failingSince, disabledReason, at });
     state.failingSince = failingSince;
     if (disabledReason !== null) return 'disabled';
     return failingSince === null ? 'recovered' : 'failing';

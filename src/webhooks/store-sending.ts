@@ -70,6 +70,8 @@ export interface DueDelivery extends EndpointKey {
   readonly sealedPreviousSecret: string | null;
   readonly previousSecretEndsAt: Instant | null;
   readonly failingSince: Instant | null;
+  /** Of the webhook. A caller's change increments it. */
+  readonly revision: number;
 }
 
 /** The number of deliveries to read for an endpoint, excluding `known` ones. */
@@ -90,7 +92,7 @@ export async function listDue(db: Database, requests: readonly DueRequest[], now
     select d.environment_id, d.webhook_id, d.id, d.pricing_model_id, d.object_id, d.attempts, d.failures,
            d.event_id is null as is_sample, coalesce(d.event_id, d.sample ->> 'eventId') as message_id,
            coalesce(e.payload, d.sample)::text as body, n.organization_id, n.livemode, w.url, w.sealed_secret, w.sealed_previous_secret,
-           w.previous_secret_ends_at, w.failing_since
+           w.previous_secret_ends_at, w.failing_since, w.revision
       from unnest(${column('environmentId')}::bigint[], ${column('webhookId')}::text[], ${column('wanted')}::integer[])
              as asked (environment_id, webhook_id, wanted)
       join webhooks w on w.environment_id = asked.environment_id and w.id = asked.webhook_id and w.active
@@ -122,6 +124,8 @@ export interface MadeAttempt {
 
 /** The health of an endpoint, as seen by attempts. */
 export interface EndpointHealth extends EndpointKey {
+  /** The revision of the webhook that the attempts were sent to. */
+  readonly revision: number;
   readonly failingSince: Instant | null;
   /** The reason to deactivate it now, or null. */
   readonly disabledReason: string | null;
@@ -174,6 +178,7 @@ async function writeAttempts(db: Database, attempts: readonly MadeAttempt[]): Pr
     on conflict do nothing`.execute(db);
 }
 
+/** A webhook that a caller changed meanwhile keeps what it has: its health is that of attempts after the change. */
 async function writeHealth(db: Database, endpoints: readonly EndpointHealth[]): Promise<void> {
   const of = <Value>(read: (endpoint: EndpointHealth) => Value): Value[] => endpoints.map(read);
   await sql`
@@ -185,8 +190,9 @@ async function writeHealth(db: Database, endpoints: readonly EndpointHealth[]): 
            revision = w.revision + (w.active and seen.reason is not null and (select is_home from cell))::integer
       from unnest(${of((each) => each.environmentId)}::bigint[], ${of((each) => each.webhookId)}::text[],
                   ${of((each) => each.failingSince)}::bigint[], ${of((each) => each.disabledReason)}::text[],
-                  ${of((each) => each.at)}::bigint[]) as seen (environment_id, id, failing_since, reason, at)
-     where w.environment_id = seen.environment_id and w.id = seen.id`.execute(db);
+                  ${of((each) => each.at)}::bigint[], ${of((each) => each.revision)}::bigint[])
+             as seen (environment_id, id, failing_since, reason, at, revision)
+     where w.environment_id = seen.environment_id and w.id = seen.id and w.revision = seen.revision`.execute(db);
 }
 
 // The batch size of one statement; the next round continues.

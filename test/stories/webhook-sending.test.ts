@@ -131,6 +131,17 @@ test('an endpoint that is gone is switched off and says why; what waited for it 
   assert.equal((await deliveriesOf(webhookId)).length, 3);
 });
 
+test('an endpoint that was changed while its attempt was made stays on, also if it said that it is gone', async () => {
+  const endpoint = await startEndpoint(async () => {
+    await app.put(`/webhooks/${webhookId}`, { webhook: { active: true } });
+    return { status: 410 };
+  });
+  const { pricingModelId, webhookId } = await registered(endpoint);
+  await tell(pricingModelId, 'cust_1');
+  await app.sendWebhooks();
+  assert.equal((await app.get(`/webhooks/${webhookId}`)).webhook.active, true);
+});
+
 test('an endpoint that has failed for five days is switched off; one that succeeds in between is not', async () => {
   const endpoint = await startEndpoint(() => ({ status: 500 }));
   const { pricingModelId, webhookId } = await registered(endpoint);

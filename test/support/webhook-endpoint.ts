@@ -16,7 +16,7 @@ export type Reaction =
   | 'cut';
 
 /** A real endpoint that writes down what it receives and reacts as the test says. */
-export async function startEndpoint(react: (message: Message) => Reaction) {
+export async function startEndpoint(react: (message: Message) => Reaction | Promise<Reaction>) {
   const received: Message[] = [];
   const server = createServer(async (request, response) => {
     const chunks: Buffer[] = [];
@@ -24,7 +24,7 @@ export async function startEndpoint(react: (message: Message) => Reaction) {
     const payload = JSON.parse(Buffer.concat(chunks).toString() || '{}');
     const message = { path: request.url ?? '', eventId: payload.eventId, objectId: payload.id };
     received.push(message);
-    const reaction = react(message);
+    const reaction = await react(message);
     if (reaction === 'cut') request.socket.destroy();
     else if (reaction !== 'hang') response.writeHead(reaction.status, reaction.headers).end(reaction.body);
   });
