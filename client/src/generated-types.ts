@@ -10423,7 +10423,7 @@ export interface PaymentMethodsMethods {
   /** Update a payment method. Changes the billing details or metadata of a payment method, or makes it the default of its customer. Number and expiry are known to the processor: attach the card again to renew them. */
   update(input: PaymentMethodsUpdateInput, options?: WriteOptions): Promise<PaymentMethodsUpdateAnswer>;
 
-  /** Delete a payment method. Deletes a payment method, here and at the processor. The oldest other one becomes the default if it was that. One that a running subscription names is refused with 409: name another one there first. */
+  /** Delete a payment method. Deletes a payment method, here and at the processor. The oldest other one becomes the default if it was that. One that a running subscription names is refused with 409: name another one there first. So is one with a payment in flight. */
   delete(input: PaymentMethodsDeleteInput, options?: WriteOptions): Promise<PaymentMethodsDeleteAnswer>;
 }
 

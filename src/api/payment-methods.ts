@@ -121,7 +121,8 @@ export const paymentMethodRoutes = [
     summary: 'Delete a payment method',
     description:
       'Deletes a payment method, here and at the processor. The oldest other one becomes the default if it was that. ' +
-      'One that a running subscription names is refused with 409: name another one there first.',
+      'One that a running subscription names is refused with 409: name another one there first. So is one with a payment ' +
+      'in flight.',
     tag,
     params: z.object({ id: PaymentMethodId }),
     returns: z.object({
@@ -131,7 +132,7 @@ export const paymentMethodRoutes = [
         .nullable()
         .meta({ description: 'The default payment method of the customer now; null if none is left.' }),
     }),
-    refuses: ['paymentMethodNotFound', 'paymentMethodInUse'],
+    refuses: ['paymentMethodNotFound', 'paymentMethodInUse', 'paymentMethodBeingCharged'],
     handle: (work, { params }) => deletePaymentMethod(work, params.id),
   }),
 ];

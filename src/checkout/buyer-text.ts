@@ -27,6 +27,7 @@ const texts: Readonly<Partial<Record<ProblemName, RefusalText>>> = {
   capacityBelowClaims: 'usesMore',
   paymentMethodRequired: 'methodNeeded',
   paymentMethodInUse: 'methodInUse',
+  paymentMethodBeingCharged: 'beingPaid',
   nothingHoldsCredits: 'planNeeded',
   tooManyAttempts: 'tooManyAttempts',
   nothingOwed: 'nothingOwed',

@@ -400,6 +400,10 @@ export const registry = {
     'CONFLICT',
     'Payment method {id} is charged for {subscriptions}. Change the payment method of each of these subscriptions first.',
   ],
+  paymentMethodBeingCharged: [
+    'CONFLICT',
+    'Payment method {id} is being charged by payment {paymentId}: try again when that has finished.',
+  ],
   paymentMethodNotFound: ['NOT_FOUND', 'No payment method with id {id}.'],
   invoiceItemNotFound: ['NOT_FOUND', 'No invoice item with id {id}.'],
   invoiceItemInvoiced: ['BAD_REQUEST', 'Invoice item {id} cannot be changed any more: it is on invoice {invoiceId}.'],

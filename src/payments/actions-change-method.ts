@@ -7,6 +7,7 @@ import { listSubscriptionsChargedOn } from '../subscriptions/store.ts';
 import { renderPaymentMethod } from './actions.ts';
 import { chargeSubscriptionsOn } from './actions-attach.ts';
 import type { PaymentMethod, PaymentMethodChange } from './payment-method.ts';
+import { findUnderWayOn } from './store.ts';
 import type { PaymentMethodRow } from './store-payment-methods.ts';
 import * as store from './store-payment-methods.ts';
 
@@ -59,12 +60,15 @@ interface DeletedPaymentMethod {
 
 /**
  * Deletes a payment method, here and at its processor. The oldest other one becomes the default if it was that. Refuses
- * with `paymentMethodInUse` one that a running subscription names: the next renewal would fail without a word.
+ * with `paymentMethodInUse` one that a running subscription names: the next renewal would fail without a word. Refuses
+ * with `paymentMethodBeingCharged` one with a payment in flight, which a subscription names when its money has arrived.
  */
 export async function deletePaymentMethod(work: Work, id: string): Promise<DeletedPaymentMethod> {
   const method = await lockMethod(work, id);
   const used = await listSubscriptionsChargedOn(work, method, maxNamed);
   if (used.length > 0) throw new Problem('paymentMethodInUse', { id, subscriptions: used.join(', ') });
+  const paymentId = await findUnderWayOn(work, id);
+  if (paymentId !== null) throw new Problem('paymentMethodBeingCharged', { id, paymentId });
   await detach(work, [method]);
   const [heir] = await store.listPaymentMethodsOfCustomer(work, method.customerId, 1);
   if (heir !== undefined && !heir.isDefault) await store.markDefault(work, heir.id);

@@ -133,6 +133,19 @@ export async function listInvoicesBeingPaid(work: Work, invoiceIds: readonly str
   return new Set(rows.map((row) => row.invoiceId));
 }
 
+/** A payment in flight that charges this payment method; null without one. The caller has locked the customer. */
+export async function findUnderWayOn(work: Work, paymentMethodId: string): Promise<string | null> {
+  const row = await work.db
+    .selectFrom('payments')
+    .select('id')
+    .where('environmentId', '=', work.environmentId)
+    .where('paymentMethodId', '=', paymentMethodId)
+    .where('status', 'in', livePaymentStatuses)
+    .limit(1)
+    .executeTakeFirst();
+  return row?.id ?? null;
+}
+
 /** The newest failed payment of a subscription; null if none failed. */
 export async function findLastFailure(work: Work, subscriptionId: string): Promise<PaymentRow | null> {
   const row = await select(work)

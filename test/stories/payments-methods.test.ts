@@ -6,6 +6,7 @@ import { anyId } from '../support/any-id.ts';
 import { insertFixture } from '../support/fixtures.ts';
 import { type Body, startTestApp } from '../support/harness.ts';
 import { eventTypes } from '../support/shop.ts';
+import { beginYears, callerOf, hour, subscribeFor } from '../support/years.ts';
 
 const app = await startTestApp();
 
@@ -248,6 +249,27 @@ test('a payment method that a running subscription names is kept until the subsc
   const change = { defaultPaymentMethodId: second.id, backupPaymentMethodId: null };
   await app.put(`/subscriptions/${subscriptionId}`, { subscription: change });
   assert.equal((await app.request('DELETE', `/payment-methods/${first.id}`)).status, 200);
+});
+
+test('a payment method that is being charged is kept, and renews the subscription that its money has begun', async () => {
+  const organization = await app.newOrganization();
+  const caller = callerOf(app, organization);
+  const begin = instant('2026-01-01');
+  await beginYears(app, organization, caller, begin);
+  // The customer has it, and the subscription does not name it before its first payment has come.
+  const subscriber = await subscribeFor(caller, 'ada', { plan: 'month', token: 'pm_card_processing' });
+  const path = `/payment-methods/${subscriber.paymentMethodId}`;
+  const refusal = await app.request('DELETE', path, undefined, { key: organization.testKey });
+  assert.deepEqual([refusal.status, refusal.body.reason], [409, 'payment_method_being_charged']);
+  await caller.moveTo(begin + 2 * hour);
+  const { subscription } = await caller.get(`/subscriptions/${subscriber.subscriptionId}`);
+  assert.deepEqual([subscription.status, subscription.defaultPaymentMethodId], ['active', subscriber.paymentMethodId]);
+  await caller.moveTo(instant('2026-02-02'));
+  const { data } = await caller.get('/payments');
+  assert.deepEqual(
+    data.map(({ status }: Body) => status),
+    ['succeeded', 'succeeded'],
+  );
 });
 
 test('an update of a subscription changes its name, metadata and payment methods, and is told once', async () => {
