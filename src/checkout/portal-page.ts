@@ -257,7 +257,8 @@ function invoicesHtml({ invoices, wording }: PortalView, visit: Visited): Html {
     const amount = money(due, currency);
     const name = say(words.portal.payInvoice, { amount, number });
     const label = say(words.checkout.pay, { amount });
-    return buttonForm(visit, `/portal/invoices/${id}/pay`, label, { isPlain: true, name });
+    const more = { shownDue: String(due) };
+    return buttonForm(visit, `/portal/invoices/${id}/pay`, label, { isPlain: true, name, more });
   };
   const row = (invoice: PortalInvoice) => {
     const { id, number, date, status, total, currency, url } = invoice;

@@ -13,7 +13,7 @@ import { getDocument } from '../invoicing/actions-document.ts';
 import { findInvoice } from '../invoicing/store.ts';
 import { encryptionOf } from '../jobs/encryption.ts';
 import { documentPolicy } from '../kernel/html.ts';
-import { Problem } from '../kernel/problem.ts';
+import { invalid, Problem } from '../kernel/problem.ts';
 import { textLimits } from '../kernel/text-limits.ts';
 import { findPaymentMethod, getPayment } from '../payments/actions.ts';
 import { attachPaymentMethod, makeDefaultPaymentMethod, reportAttachment } from '../payments/actions-attach.ts';
@@ -195,21 +195,29 @@ const pay = portalPage('POST', '/portal/subscriptions/:id/pay', async (visit) =>
   }
 });
 
-/** Charges an open invoice to the customer's default payment method. */
+/** Charges the amount that the button has named, or less, of an open invoice to the customer's default payment method. */
 const payOne = portalPage('POST', '/portal/invoices/:id/pay', async (visit) => {
   const id = idOf(visit);
+  const { shownDue = '' } = visit.request.form;
   try {
     return await paying(visit, async () => {
       const requested = await inVisit(visit, async ({ work, customer }) => {
         await requireOwnInvoice(work, customer, id);
-        return payInvoice(work, id, null);
+        const asked = await payInvoice(work, id, null);
+        if (!/^\d{1,20}$/.test(shownDue) || asked.payment.amount > BigInt(shownDue))
+          throw invalid(['shownDue'], isMore);
+        return asked;
       });
       return inVisit(visit, ({ work }) => reportPaid(work, requested));
     });
   } catch (error) {
-    return showRefused(visit, error);
+    const isOther = error instanceof Problem && error.issues.some(({ path }) => path[0] === 'shownDue');
+    return isOther ? showOverview(visit, ({ words }) => words.portal.amountChanged, 409) : showRefused(visit, error);
   }
 });
+
+// A credit note may have been voided, or a payment taken back.
+const isMore = 'is less than what is due now: show the customer this amount first';
 
 /** Pays as one attempt of the link. */
 async function paying(visit: Visit, pay: () => Promise<{ readonly payment: PaymentRow }>): Promise<PageAnswer> {

@@ -344,6 +344,29 @@ test('an owed invoice that is paid by 20 forms at once with a bad card is charge
   assert.equal((await app.get(`/invoices?customerId=${customerId}`)).total, 2);
 });
 
+test('the button of an invoice charges no more than it names: not 30.00 where 10.00 of it had been credited', async () => {
+  const { customerId, externalId } = await plans.newCustomer('pm_card_visa');
+  const lines = [{ description: 'Workshop', unitAmount: 3000 }];
+  const invoice = { customerExternalId: externalId, netTermsDays: 30, lines };
+  const { id } = (await app.post('/invoices', { invoice })).invoice;
+  const [line] = (await app.post(`/invoices/${id}/finalize`)).invoiceLineItems;
+  const credited = { lines: [{ invoiceLineItemId: line.id, amount: 1000 }], settle: 'offset' };
+  const { creditNote } = await app.post(`/invoices/${id}/credit-notes`, { creditNote: credited });
+  const { read, send } = await openPortalOf(app, externalId);
+  const shown = /name="shownDue" value="(\d+)">\s*<button[^>]*>Pay \$(\d+)\.00</;
+  assert.deepEqual(shown.exec(await read('/portal'))?.slice(1), ['2000', '20']);
+  await app.post(`/credit-notes/${creditNote.id}/void`);
+  const refused = await send(`/portal/invoices/${id}/pay`, { shownDue: '2000' });
+  assert.equal(refused.status, 409);
+  const page = await refused.text();
+  assert.match(page, /The amount has changed\. Please review it\./);
+  assert.equal((await app.get(`/payments?customerId=${customerId}`)).total, 0);
+  const [, shownDue = ''] = shown.exec(page) ?? [];
+  assert.equal((await send(`/portal/invoices/${id}/pay`, { shownDue })).status, 303);
+  const { data } = await app.get(`/payments?customerId=${customerId}`);
+  assert.deepEqual([data.length, data[0].amount, data[0].status], [1, 3000, 'succeeded']);
+});
+
 test('a charge whose outcome is refused, because the links were closed meanwhile, stays counted', async () => {
   const { customerId, subscriptionId, send } = await openPastDuePortal();
   for (const { owner } of app.cells) {
