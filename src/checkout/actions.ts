@@ -141,7 +141,9 @@ export async function viewSession(
   const needsCard = status === 'open' && asksForCard(session, items, quoted);
   const savedMethods = needsCard ? await listSavedMethods(work, session, processor) : [];
   const isCardless = needsCard && processor.name === 'manual' && savedMethods.length === 0;
-  const known = { customer, settings, terms };
+  // The customer has the plan, so that no invoice of it bills a setup fee any more.
+  const isChange = status === 'open' ? plan !== null : session.adjustmentId !== null;
+  const known = { customer, settings, terms, isChange };
   return {
     ...bill,
     lines: linesOf(bill, look, currencyOf(work)),
@@ -149,8 +151,7 @@ export async function viewSession(
     ...look,
     status,
     change,
-    // A change of plan bills none.
-    setupFee: change === null ? (sold?.price.setupFeeAmount ?? null) : null,
+    setupFee: isChange ? null : (sold?.price.setupFeeAmount ?? null),
     minimumCommitment: sold?.price.minimumCommitment ?? null,
     billingTiming: sold?.price.billingTiming ?? null,
     mayDiscount: session.type === 'product' && plan === null && items.some(({ price }) => mayCost(price)),
@@ -243,12 +244,14 @@ interface Known {
   readonly customer: CustomerRow | null;
   readonly settings: BillingSettings;
   readonly terms: Terms;
+  /** Whether it is a change of plan. */
+  readonly isChange: boolean;
 }
 
 async function describe(
   work: Work,
   session: CheckoutSessionRow,
-  { customer, settings, terms }: Known,
+  { customer, settings, terms, isChange }: Known,
   draft: CheckoutDraft,
 ) {
   const { anonymous, customerName, customerEmail, type } = session;
@@ -268,7 +271,7 @@ async function describe(
     intervalCount: sold?.price.intervalCount ?? null,
     quantity: decideQuantity(session, draft.quantity),
     included: sold === null ? [] : await describeIncluded(work, sold),
-    addOns: sold === null ? [] : describeAddOns(session, sold, draft),
+    addOns: sold === null ? [] : describeAddOns(session, sold, { draft, isChange }),
     mayChangeQuantity: isAdjustable(session),
     minimumQuantity: session.minimumQuantity,
     maximumQuantity: session.maximumQuantity,
@@ -302,7 +305,11 @@ async function describeIncluded(work: Work, { product }: Sold): Promise<readonly
   return (await listIncluded(work, [product.id], maxIncluded)).get(product.id) ?? [];
 }
 
-function describeAddOns(session: CheckoutSessionRow, sold: Sold, draft: CheckoutDraft): CheckoutAddOn[] {
+function describeAddOns(
+  session: CheckoutSessionRow,
+  sold: Sold,
+  { draft, isChange }: Pick<Known, 'isChange'> & { readonly draft: CheckoutDraft },
+): CheckoutAddOn[] {
   const chosen = decideAddOns(session, draft.addOns);
   return session.addOns.map(({ priceId, optional, quantity: set, minimumQuantity, maximumQuantity }, index) => {
     const offer = sold.addOns[index];
@@ -314,7 +321,7 @@ function describeAddOns(session: CheckoutSessionRow, sold: Sold, draft: Checkout
       description: product.description,
       unitPrice: price.unitPrice,
       pricing: price.pricing,
-      setupFee: price.setupFeeAmount,
+      setupFee: isChange ? null : price.setupFeeAmount,
       minimumCommitment: price.minimumCommitment,
       billingTiming: price.billingTiming,
       quantity: chosen[index]?.quantity ?? 0,

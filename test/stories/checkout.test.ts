@@ -4,6 +4,7 @@ import { instant } from '../../src/kernel/calendar.ts';
 import { Problem } from '../../src/kernel/problem.ts';
 import { openCheckout, visa } from '../support/checkout-fixture.ts';
 import { type Body, startTestApp } from '../support/harness.ts';
+import { monthly, newProduct } from '../support/pricing-fixture.ts';
 import { assertSound } from '../support/sound.ts';
 
 const app = await startTestApp();
@@ -190,6 +191,35 @@ test('a plan whose first two seats are free needs no card for one, and one where
     assert.deepEqual([after.status, after.total], ['succeeded', BigInt(setupFeeAmount)]);
     assert.deepEqual(await checkout.payments(customerId), setupFeeAmount > 0 ? [['succeeded', 500]] : []);
   }
+});
+
+test('a change of plan names no setup fee, because it bills none: neither of the plan nor of an add-on', async () => {
+  const sell = (name: string, unitPrice: number, more: Body = {}) =>
+    newProduct(app, plans.pricingModelId, {
+      product: { name, addOn: false, ...more },
+      price: { ...monthly, slug: name.toLowerCase(), unitPrice, setupFeeAmount: 2000 },
+    });
+  await sell('Onboarded', 4000);
+  await sell('Guided', 500, { addOn: true });
+  const { externalId, customerId } = await plans.newCustomer('pm_card_visa');
+  const order = { customerExternalId: externalId, priceSlug: 'onboarded', optionalItems: [{ priceSlug: 'guided' }] };
+  const first = await checkout.open(order);
+  const bought = await checkout.view(first);
+  assert.deepEqual([bought.setupFee, bought.addOns[0]?.setupFee, bought.dueNow], [2000n, 2000n, 6000n]);
+  assert.equal((await checkout.confirm(first, visa)).status, 'succeeded');
+  const second = await checkout.open(order);
+  const priceId = bought.addOns[0]?.priceId ?? '';
+  const addOns = [{ priceId, quantity: 1 }];
+  const shown = [await checkout.view(second), await checkout.view(second, { addOns })];
+  const after = await checkout.confirm(second, { ...visa, addOns });
+  for (const { setupFee, addOns: offered } of [...shown, after]) {
+    assert.deepEqual([setupFee, offered[0]?.setupFee], [null, null]);
+  }
+  assert.deepEqual([shown[1]?.dueNow, after.status, after.total], [500n, 'succeeded', 500n]);
+  assert.deepEqual(await checkout.payments(customerId), [
+    ['succeeded', 6000],
+    ['succeeded', 500],
+  ]);
 });
 
 test('tax goes by the address that is entered, which becomes the customer’s', async () => {
