@@ -69,7 +69,7 @@ export async function lockPayer(
 function attachRequest(
   work: Work,
   { id, name, email }: CustomerRow,
-  { token, type, acceptance }: AttachedOnPage,
+  { token, type, acceptance, isOnPage = false }: AttachedOnPage,
   idempotencyKey: string,
   customerReference: string | null,
 ): AttachRequest {
@@ -79,6 +79,7 @@ function attachRequest(
     token,
     type: type ?? null,
     acceptance: acceptance ?? null,
+    isOnPage,
     idempotencyKey,
     environmentId,
     customer,
@@ -203,7 +204,7 @@ async function requestAttachment(
     pricingModelId: customer.pricingModelId,
     customerId: customer.id,
     processor: processor.name,
-    request,
+    request: work.attended ? { ...request, isOnPage: true } : request,
     status: 'pending',
     outcome: null,
     paymentMethodId: null,

@@ -73,6 +73,8 @@ export interface MandateAcceptance {
 /** A request to attach a payment method, perhaps of a customer on a page of ours. */
 export interface AttachedOnPage extends NewPaymentMethod {
   readonly acceptance?: MandateAcceptance;
+  /** Whether the token came from a browser. */
+  readonly isOnPage?: boolean;
 }
 
 /** A change of a payment method. Absent fields keep their value. Its number and expiry are the processor's. */

@@ -272,12 +272,12 @@ async function listRefunds(client: Stripe, call: Call, reference: string): Promi
 }
 
 /**
- * The customer that already owns the payment method, for example because the seller's page set it up; otherwise a new
- * customer.
+ * The customer that already owns the payment method, because the seller's page set it up; otherwise a new customer. A
+ * payment method from a page of ours belongs to nobody yet, so whoever owns it is somebody else.
  */
 async function identifyCustomer(client: Stripe, call: Call, request: AttachRequest): Promise<string> {
-  const { token, customer, environmentId } = request;
-  const holder = idOf((await findMethod(client, call, token))?.customer);
+  const { token, customer, environmentId, isOnPage } = request;
+  const holder = isOnPage ? null : idOf((await findMethod(client, call, token))?.customer);
   if (holder !== null) return holder;
   const { id, name, email } = customer;
   const said = createHash('sha256')

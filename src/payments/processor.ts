@@ -79,6 +79,8 @@ export interface AttachRequest {
   readonly type: PaymentMethodType | null;
   /** The agreement to a mandate on a page; null: the caller has the mandate. */
   readonly acceptance: MandateAcceptance | null;
+  /** Whether the token came from a browser, which may name the payment method of somebody else. */
+  readonly isOnPage: boolean;
   /** Each key makes one payment method, however often it is requested. */
   readonly idempotencyKey: string;
   readonly environmentId: number;

@@ -47,6 +47,23 @@ test('a card that is refused there leaves the session open, and the next one pay
   ]);
 });
 
+test('a buyer who names the card of another customer at Stripe is declined, and its owner pays nothing', async () => {
+  const owner = await plans.newCustomer('pm_card_visa');
+  const { processorToken: token } = await app.owner
+    .selectFrom('paymentMethods')
+    .select('processorToken')
+    .where('customerId', '=', owner.customerId)
+    .executeTakeFirstOrThrow();
+  const before = chargesAtStripe();
+  const id = await checkout.open({ anonymous: true, priceId: checkout.bookPriceId });
+  const refused = await checkout.confirm(id, { token, name: 'Eve', email: 'eve@acme.test' });
+  assert.equal(refused.status, 'open');
+  assert.match(refused.failure ?? '', /belongs to another customer/);
+  assert.equal(chargesAtStripe(), before);
+  assert.equal((await checkout.confirm(id, { ...visa, name: 'Eve', email: 'eve@acme.test' })).status, 'succeeded');
+  assert.equal(chargesAtStripe(), before + 1);
+});
+
 test('six confirmations at once with one card are one payment method and one charge', async () => {
   const { externalId, customerId } = await plans.newCustomer();
   const id = await checkout.open({ customerExternalId: externalId, priceSlug: 'pro-monthly' });
