@@ -332,17 +332,23 @@ export interface RetriedPayment {
 
 /**
  * Charges the oldest unpaid dunned invoice of the subscription after the commit: to the given payment method, else to
- * the subscription's. Refuses a subscription that owes nothing, has ended or is not charged, and one without a payment
+ * the subscription's. It is an attempt like our own, or `onRequest` of its customer, whose decline ends nothing. Refuses a subscription that owes nothing, has ended or is not charged, and one without a payment
  * method.
  */
-export async function retryPayment(work: Work, id: string, paymentMethodId: string | null): Promise<RetriedPayment> {
+export async function retryPayment(
+  work: Work,
+  id: string,
+  paymentMethodId: string | null,
+  { onRequest = false }: { readonly onRequest?: boolean } = {},
+): Promise<RetriedPayment> {
   const { subscription } = await lockCurrent(work, id);
   const { status, doNotCharge } = subscription;
   if (isTerminal(status)) throw new Problem('subscriptionTerminal', { id, status });
   if (doNotCharge) throw new Problem('subscriptionNotCharged', { id });
   const invoice = await findOldestOwed(work, id);
   if (invoice === null) throw new Problem('nothingOwed', { id });
-  const payment = await chargeInvoice(work, invoice, await methodFor(work, subscription, paymentMethodId));
+  const methodId = await methodFor(work, subscription, paymentMethodId);
+  const payment = await chargeInvoice(work, invoice, methodId, { onRequest });
   return { subscription: await reread(work, subscription), payment };
 }
 

@@ -180,13 +180,13 @@ const keep = portalPage('POST', '/portal/subscriptions/:id/keep', (visit) =>
   changeOwn(visit, { word: 'kept', may: mayKeep }, (work) => cancelScheduledAdjustment(work, idOf(visit))),
 );
 
-/** Charges the amount owed to the subscription's payment method. */
+/** Charges the amount owed to the subscription's payment method. A decline takes back and ends nothing. */
 const pay = portalPage('POST', '/portal/subscriptions/:id/pay', async (visit) => {
   try {
     return await paying(visit, async () => {
       const requested = await inVisit(visit, async ({ work, customer }) => {
         await requireOffered(work, customer, idOf(visit), mayPay);
-        return retryPayment(work, idOf(visit), null);
+        return retryPayment(work, idOf(visit), null, { onRequest: true });
       });
       return inVisit(visit, ({ work }) => reportRetry(work, requested));
     });

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { newDebtor } from '../support/debtor.ts';
 import { startTestApp } from '../support/harness.ts';
+import { openPortalOf } from '../support/portal-fixture.ts';
 import { assertSound } from '../support/sound.ts';
 
 const app = await startTestApp();
@@ -70,6 +71,33 @@ test('cards that are declined on request cancel no subscription, and the next at
   await debtor.moveTo('2026-02-09');
   assert.equal((await debtor.subscription()).status, 'canceled');
   assert.deepEqual((await debtor.invoices())[1], 'renewal open 3075');
+});
+
+test('a customer whose card is declined in the portal cancels nothing by that, however often it tries', async () => {
+  const debtor = await newDebtor(app, {}, { dunning: { retryDays: [3, 5], terminalAction: 'canceled' } });
+  await debtor.swapCard(declines);
+  await debtor.moveTo('2026-02-01');
+  const { send } = await openPortalOf(app, 'ada', debtor.caller.post);
+  for (let minute = 1; minute <= 3; minute++) {
+    await debtor.moveTo(`2026-02-01T00:0${minute}`);
+    assert.equal((await send(`/portal/subscriptions/${debtor.subscriptionId}/pay`)).status, 409);
+  }
+  assert.equal((await debtor.payments()).length, 5);
+  assert.equal((await debtor.subscription()).status, 'past_due');
+  assert.deepEqual((await debtor.invoices())[1], 'renewal open 3075, again on 2026-02-09');
+  await debtor.moveTo('2026-02-09');
+  assert.equal((await debtor.subscription()).status, 'canceled');
+});
+
+test('a first invoice that nobody has paid in time is still owed after a card that is declined in the portal', async () => {
+  const debtor = await newDebtor(app, { token: undefined }, { netTermsDays: 14 });
+  await debtor.moveTo('2026-01-16');
+  assert.equal((await debtor.subscription()).status, 'past_due');
+  await debtor.attach(declines);
+  const { send } = await openPortalOf(app, 'ada', debtor.caller.post);
+  assert.equal((await send(`/portal/subscriptions/${debtor.subscriptionId}/pay`)).status, 409);
+  assert.equal((await debtor.subscription()).status, 'past_due');
+  assert.match((await debtor.invoices())[0] ?? '', /^subscription_start open 3000/);
 });
 
 test('the first invoice of a subscription that was canceled is still owed after a declined payment', async () => {

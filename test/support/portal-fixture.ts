@@ -1,8 +1,8 @@
 import type { TestApp } from './harness.ts';
 
 /** The portal of a customer by plain HTTP: pages, their text, and forms with the token that its pages carry. */
-export async function openPortalOf(app: TestApp, externalId: string) {
-  const link: string = (await app.post(`/customers/${externalId}/portal-sessions`, {})).portalSession.url;
+export async function openPortalOf(app: TestApp, externalId: string, post: TestApp['post'] = app.post) {
+  const link: string = (await post(`/customers/${externalId}/portal-sessions`, {})).portalSession.url;
   const cookie = await enterPortal(app, link);
   const look = (path: string) => fetch(app.url + path, { headers: { cookie }, redirect: 'manual' });
   const read = async (path: string) => (await look(path)).text();
