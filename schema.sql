@@ -2570,6 +2570,7 @@ CREATE INDEX auto_top_up_purchases_by_month ON public.auto_top_up_purchases USIN
 CREATE INDEX auto_top_ups_by_price ON public.auto_top_ups USING btree (environment_id, price_id);
 CREATE INDEX billing_periods_credits_await ON public.billing_periods USING btree (environment_id, subscription_id) WHERE credits_await_payment;
 CREATE INDEX checkout_session_add_ons_by_price ON public.checkout_session_add_ons USING btree (environment_id, price_id);
+CREATE INDEX checkout_sessions_anonymous ON public.checkout_sessions USING btree ("right"(id, 2)) WHERE (customer_id IS NULL);
 CREATE INDEX checkout_sessions_by_adjustment ON public.checkout_sessions USING btree (environment_id, adjustment_id) WHERE (adjustment_id IS NOT NULL);
 CREATE INDEX checkout_sessions_by_creation ON public.checkout_sessions USING btree (environment_id, created_at);
 CREATE INDEX checkout_sessions_by_customer ON public.checkout_sessions USING btree (environment_id, customer_id) WHERE (customer_id IS NOT NULL);
@@ -5425,6 +5426,8 @@ AS $function$
       ('test_processor_operations', 'refunds', 'idempotency_key'),
       ('customer_balance_entries', 'customers', 'customer_id'),
       ('checkout_sessions', 'customers', 'customer_id'),
+      -- Those of anonymous buyers, who become customers of their slots.
+      ('checkout_sessions', null, null),
       ('checkout_session_add_ons', 'checkout_sessions', 'checkout_session_id'),
       ('mrr_customers', 'customers', 'customer_id'),
       ('mrr_amounts', 'customers', 'customer_id'),
@@ -6922,10 +6925,13 @@ begin
   delete from slots_allowances where slot = any(codes);
   for of_environment in
     select environment_id from customers where right(id, 2) = any(codes)
-     union select environment_id from idempotency_keys where slot = any(codes) order by 1
+     union select environment_id from idempotency_keys where slot = any(codes)
+     union select environment_id from checkout_sessions where customer_id is null and right(id, 2) = any(codes) order by 1
   loop
-    ids := jsonb_build_object('customers',
-      to_jsonb(array(select id from customers where environment_id = of_environment and right(id, 2) = any(codes))));
+    ids := jsonb_build_object(
+      'customers', to_jsonb(array(select id from customers where environment_id = of_environment and right(id, 2) = any(codes))),
+      'checkout_sessions', to_jsonb(array(
+        select id from checkout_sessions where environment_id = of_environment and customer_id is null and right(id, 2) = any(codes))));
     -- Sums of events that are here: of a restored archive, or of one that is still to be stored.
     update usage_partitions p set file_is_old = true
      where p.state = 'restored' and exists (
@@ -6976,7 +6982,8 @@ begin
             when 'number_series' then 't.environment_id = $1 and t.stem = any($2)'
             when 'idempotency_keys' then 't.environment_id = $1 and t.slot = any($3)'
             when 'ledger_transactions' then ''
-            else condition_of_rule(rule.name, rule.link) end,
+            else case when rule.parent is null then 't.environment_id = $1 and t.customer_id is null and t.id = any($2)'
+              else condition_of_rule(rule.name, rule.link) end end,
           case when rule.name in ('ledger_entries', 'webhook_deliveries') then ' order by gone.sequence' else '' end)
         into found_rows using of_environment, parents, codes;
       place := rule.place;

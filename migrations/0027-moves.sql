@@ -57,6 +57,8 @@ create function moved_tables() returns table (name text, place integer, parent t
       ('test_processor_operations', 'refunds', 'idempotency_key'),
       ('customer_balance_entries', 'customers', 'customer_id'),
       ('checkout_sessions', 'customers', 'customer_id'),
+      -- Those of anonymous buyers, who become customers of their slots.
+      ('checkout_sessions', null, null),
       ('checkout_session_add_ons', 'checkout_sessions', 'checkout_session_id'),
       ('mrr_customers', 'customers', 'customer_id'),
       ('mrr_amounts', 'customers', 'customer_id'),
@@ -226,6 +228,8 @@ create function condition_of_rule(table_name text, link text) returns text langu
   return case table_name when 'test_processor_operations' then '' else 't.environment_id = $1 and ' end
     || format('t.%I = any($2%s)', link, case link when 'series_id' then '::bigint[]' else '' end);
 
+create index checkout_sessions_anonymous on checkout_sessions (right(id, 2)) where customer_id is null;
+
 -- Takes all rows of closed slots out of this cell, and answers them in parts. The caller stores them before it commits.
 create function take_slots(codes text[]) returns table (place integer, table_name text, packed text[])
   language plpgsql volatile security definer set search_path from current as $$
@@ -257,10 +261,13 @@ begin
   delete from slots_allowances where slot = any(codes);
   for of_environment in
     select environment_id from customers where right(id, 2) = any(codes)
-     union select environment_id from idempotency_keys where slot = any(codes) order by 1
+     union select environment_id from idempotency_keys where slot = any(codes)
+     union select environment_id from checkout_sessions where customer_id is null and right(id, 2) = any(codes) order by 1
   loop
-    ids := jsonb_build_object('customers',
-      to_jsonb(array(select id from customers where environment_id = of_environment and right(id, 2) = any(codes))));
+    ids := jsonb_build_object(
+      'customers', to_jsonb(array(select id from customers where environment_id = of_environment and right(id, 2) = any(codes))),
+      'checkout_sessions', to_jsonb(array(
+        select id from checkout_sessions where environment_id = of_environment and customer_id is null and right(id, 2) = any(codes))));
     -- Sums of events that are here: of a restored archive, or of one that is still to be stored.
     update usage_partitions p set file_is_old = true
      where p.state = 'restored' and exists (
@@ -311,7 +318,8 @@ begin
             when 'number_series' then 't.environment_id = $1 and t.stem = any($2)'
             when 'idempotency_keys' then 't.environment_id = $1 and t.slot = any($3)'
             when 'ledger_transactions' then ''
-            else condition_of_rule(rule.name, rule.link) end,
+            else case when rule.parent is null then 't.environment_id = $1 and t.customer_id is null and t.id = any($2)'
+              else condition_of_rule(rule.name, rule.link) end end,
           case when rule.name in ('ledger_entries', 'webhook_deliveries') then ' order by gone.sequence' else '' end)
         into found_rows using of_environment, parents, codes;
       place := rule.place;

@@ -105,7 +105,7 @@ export async function chosenDiscount(
   if (discountCode === null) return null;
   if (discountCode === undefined) return discountOfSession(work, session, sold, draft);
   const discount = await findDiscountByCode(work, pricingModelId, normalizeCode(discountCode));
-  if (discount === null || (await isOver(work, discount, session.customerId)))
+  if (discount === null || (await isOver(work, discount, redeemerOf(session))))
     throw invalid(['discountCode'], 'is not valid');
   return discount;
 }
@@ -117,13 +117,18 @@ async function discountOfSession(
   sold: Sold | null,
   draft: CheckoutDraft,
 ): Promise<DiscountRow | null> {
-  const { discountId, customerId } = session;
+  const { discountId } = session;
   if (discountId === null) return null;
   const discount = await findDiscount(work, discountId);
   if (!discount?.active) return null;
   if (sold === null || statusAt(session, work.now) !== 'open') return discount;
   const ordered = orderedOf(itemsOf(session, sold, draft));
-  return (await refusalOf(work, { discount, customerId, ordered })) === null ? discount : null;
+  return (await refusalOf(work, { discount, customerId: redeemerOf(session), ordered })) === null ? discount : null;
+}
+
+/** The one who redeems. A buyer to come has redeemed nothing yet, and will be in the slot of the session. */
+function redeemerOf({ id, customerId }: CheckoutSessionRow): string {
+  return customerId ?? id;
 }
 
 /** The buyer's details as entered. */

@@ -186,11 +186,14 @@ export async function isAtHome({ db }: Work): Promise<boolean> {
 // Enough to find one of a cell that has few.
 const slotsTried = 200;
 
-/** A slot of this cell. Refuses with `notOverCells` where it has hardly any. */
+/** A slot of this cell, which does not move before the work ends. Refuses with `notOverCells` where it has hardly any. */
 export async function findSlotHere({ db }: Work): Promise<string> {
   const codes = Array.from({ length: slotsTried }, () => slotOfNumber(randomInt(slots)));
   const { rows } = await sql<{ code: string }>`
-    select code from unnest(${codes}::text[]) as tried (code) where holds_slot(code) limit 1`.execute(db);
+    select code, enter_slots(array[code])
+      from (select code from unnest(${codes}::text[]) as tried (code) where holds_slot(code) limit 1) found`.execute(
+    db,
+  );
   if (rows[0] === undefined) throw new Problem('notOverCells');
   return rows[0].code;
 }

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { readConfig } from '../../src/config.ts';
+import { slotOf } from '../../src/kernel/id.ts';
 import { check } from '../../src/main-check.ts';
 import type { Body } from '../support/harness.ts';
+import { moveTogether } from '../support/moves.ts';
 import { OverCells } from '../support/over-cells.ts';
 import { until } from '../support/pressed.ts';
 import { printed } from '../support/printed.ts';
@@ -150,6 +152,30 @@ test('a checkout session sells in the cell of its customer, and an anonymous buy
     const { rows } = await cells.admin.query('select home.slot_of_customer(1, $1) as slot', [checkoutSession.id]);
     assert.equal(rows[0].slot, checkoutSession.id.slice(-2));
   }
+});
+
+/** Moves the slot of a record of the home cell to another cell. */
+async function moveSlotOf(id: string): Promise<void> {
+  const move = { codes: [slotOf(id)], source: null, target: 'cell_a' };
+  assert.equal((await moveTogether(readConfig(cells.settings), move)).reason, null);
+}
+
+async function newIdAtHome(): Promise<{ readonly name: string; readonly id: string }> {
+  const name = await cells.newCustomer(null);
+  return { name, id: (await ok('GET', `/customers/${name}`)).customer.id };
+}
+
+test('the session of an anonymous buyer moves with its slot, and the buyer becomes a customer there', async () => {
+  const terms = { amountType: 'percent', amount: 10, duration: 'once', maximumRedemptions: 1 };
+  await ok('POST', '/discounts', { discount: { name: 'Only', code: 'ONLY', ...terms } });
+  const session = { type: 'product', anonymous: true, priceSlug: 'book', discountCode: 'ONLY', ...returns };
+  const { checkoutSession, url } = await ok('POST', '/checkout-sessions', { checkoutSession: session });
+  await moveSlotOf(checkoutSession.id);
+  assert.deepEqual((await ok('GET', `/checkout-sessions/${checkoutSession.id}`)).checkoutSession, checkoutSession);
+  assert.match(await (await look(pathOf(url))).text(), /\$8\.10/);
+  const buyer = { step: 'pay', shownDue: '810', country: 'US', ...card, name: 'Eve', email: 'eve@acme.test' };
+  assert.equal((await send(pathOf(url), buyer)).status, 303);
+  assert.deepEqual(await cellsOf(checkoutSession.id), ['cell_a']);
 });
 
 test('a customer of another cell is erased there', async () => {
