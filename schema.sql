@@ -6681,6 +6681,11 @@ AS $function$
     else slot_code(1 + ((get_byte(h, 0)::bigint << 24) + (get_byte(h, 1) << 16) + (get_byte(h, 2) << 8) + get_byte(h, 3)) % 3843) end
     from sha256(convert_to(environment || E'\n' || external_id, 'UTF8')) h
 $function$;
+CREATE OR REPLACE FUNCTION public.slots_of_job(payload jsonb)
+ RETURNS text[]
+ LANGUAGE sql
+ IMMUTABLE
+RETURN ARRAY(SELECT DISTINCT "right"((v.v #>> '{}'::text[]), 2) AS "right" FROM jsonb_path_query(((slots_of_job.payload - 'after'::text) - 'progress'::text), 'strict $.**'::jsonpath) v(v) WHERE ((jsonb_typeof(v.v) = 'string'::text) AND ((v.v #>> '{}'::text[]) ~ '^[a-z_]+_[0-9A-Za-z]{21}$'::text) AND ("right"((v.v #>> '{}'::text[]), 2) <> '00'::text)));
 CREATE OR REPLACE FUNCTION public.spend_limit_of_plan(l spend_limits, at bigint)
  RETURNS TABLE(amount numeric, action text, thresholds jsonb)
  LANGUAGE plpgsql
@@ -6994,16 +6999,15 @@ begin
       end loop;
     end loop;
   end loop;
-  -- Jobs about their records. One that runs now finds nothing any more.
-  with gone as (
-    delete from graphile_worker._private_jobs j using graphile_worker._private_tasks t
-     where t.id = j.task_id and exists (
-       select from jsonb_path_query(j.payload::jsonb, 'strict $.**') v
-        where jsonb_typeof(v) = 'string' and v #>> '{}' ~ '^[a-z_]+_[0-9A-Za-z]{21}$' and right(v #>> '{}', 2) = any(codes))
-    returning j.id, t.identifier, j.payload, j.key, j.run_at, j.max_attempts
+  -- Jobs about their records. One that runs now finds nothing any more. One that is also about records that stay is then in both cells.
+  with about as materialized (
+    select j.id, t.identifier, j.payload, j.key, j.run_at, j.max_attempts, slots_of_job(j.payload::jsonb) as slots
+      from graphile_worker._private_jobs j join graphile_worker._private_tasks t on t.id = j.task_id
+  ), gone as (
+    delete from graphile_worker._private_jobs j using about a where a.id = j.id and a.slots && codes and a.slots <@ codes
   )
   select array_agg(json_build_object('task', identifier, 'payload', payload, 'key', key, 'runAt', run_at, 'attempts', max_attempts)::text
-           order by id) into found_rows from gone;
+           order by id) into found_rows from about where slots && codes;
   if found_rows is not null then
     place := 1000;
     table_name := 'jobs';

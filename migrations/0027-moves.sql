@@ -228,6 +228,11 @@ create function condition_of_rule(table_name text, link text) returns text langu
   return case table_name when 'test_processor_operations' then '' else 't.environment_id = $1 and ' end
     || format('t.%I = any($2%s)', link, case link when 'series_id' then '::bigint[]' else '' end);
 
+-- The slots of the records that a job is about. The place to which it has come in its cell says nothing of it.
+create function slots_of_job(payload jsonb) returns text[] language sql immutable
+  return array(select distinct right(v #>> '{}', 2) from jsonb_path_query(payload - 'after' - 'progress', 'strict $.**') v
+                where jsonb_typeof(v) = 'string' and v #>> '{}' ~ '^[a-z_]+_[0-9A-Za-z]{21}$' and right(v #>> '{}', 2) <> '00');
+
 create index checkout_sessions_anonymous on checkout_sessions (right(id, 2)) where customer_id is null;
 
 -- Takes all rows of closed slots out of this cell, and answers them in parts. The caller stores them before it commits.
@@ -330,16 +335,15 @@ begin
       end loop;
     end loop;
   end loop;
-  -- Jobs about their records. One that runs now finds nothing any more.
-  with gone as (
-    delete from graphile_worker._private_jobs j using graphile_worker._private_tasks t
-     where t.id = j.task_id and exists (
-       select from jsonb_path_query(j.payload::jsonb, 'strict $.**') v
-        where jsonb_typeof(v) = 'string' and v #>> '{}' ~ '^[a-z_]+_[0-9A-Za-z]{21}$' and right(v #>> '{}', 2) = any(codes))
-    returning j.id, t.identifier, j.payload, j.key, j.run_at, j.max_attempts
+  -- Jobs about their records. One that runs now finds nothing any more. One that is also about records that stay is then in both cells.
+  with about as materialized (
+    select j.id, t.identifier, j.payload, j.key, j.run_at, j.max_attempts, slots_of_job(j.payload::jsonb) as slots
+      from graphile_worker._private_jobs j join graphile_worker._private_tasks t on t.id = j.task_id
+  ), gone as (
+    delete from graphile_worker._private_jobs j using about a where a.id = j.id and a.slots && codes and a.slots <@ codes
   )
   select array_agg(json_build_object('task', identifier, 'payload', payload, 'key', key, 'runAt', run_at, 'attempts', max_attempts)::text
-           order by id) into found_rows from gone;
+           order by id) into found_rows from about where slots && codes;
   if found_rows is not null then
     place := 1000;
     table_name := 'jobs';

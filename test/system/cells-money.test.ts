@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import pg from 'pg';
 import { readConfig } from '../../src/config.ts';
 import { slotOf } from '../../src/kernel/id.ts';
 import { check } from '../../src/main-check.ts';
@@ -176,6 +177,41 @@ test('the session of an anonymous buyer moves with its slot, and the buyer becom
   const buyer = { step: 'pay', shownDue: '810', country: 'US', ...card, name: 'Eve', email: 'eve@acme.test' };
   assert.equal((await send(pathOf(url), buyer)).status, 303);
   assert.deepEqual(await cellsOf(checkoutSession.id), ['cell_a']);
+});
+
+test('a job about customers of two cells is in both, and one that has only come to a customer stays', async () => {
+  const [moved, stays] = [await newIdAtHome(), await newIdAtHome()];
+  const idOf = (kind: string, { id }: typeof moved) => `${kind}_${'0'.repeat(19)}${slotOf(id)}`;
+  const jobs = {
+    of_one: { paymentIds: [idOf('pym', moved)] },
+    of_two: { paymentIds: [idOf('pym', moved), idOf('pym', stays)] },
+    of_cell: { pricingModelId: `pricing_model_${'0'.repeat(21)}`, after: idOf('sub', moved) },
+  };
+  const owner = { connectionString: cells.settings.TOLLKEEPER_MIGRATE_URL, options: '-c search_path=home' };
+  const client = new pg.Client(owner);
+  await client.connect();
+  for (const [name, payload] of Object.entries(jobs))
+    await client.query(`select enqueue_job('look_at_payment', $1::json, $2, now() + interval '1 day', 25)`, [
+      payload,
+      name,
+    ]);
+  await client.end();
+  await moveSlotOf(moved.id);
+  const keysIn = async (cell: string) => {
+    const { rows } = await cells.admin.query(
+      `select key from ${cell}_graphile_worker._private_jobs where key ~ '^of_' order by key`,
+    );
+    return rows.map(({ key }) => key);
+  };
+  assert.deepEqual(
+    [await keysIn('home'), await keysIn('cell_a')],
+    [
+      ['of_cell', 'of_two'],
+      ['of_one', 'of_two'],
+    ],
+  );
+  for (const cell of ['home', 'cell_a'])
+    await cells.admin.query(`delete from ${cell}_graphile_worker._private_jobs where key ~ '^of_'`);
 });
 
 test('a customer of another cell is erased there', async () => {
