@@ -234,6 +234,8 @@ create function slots_of_job(payload jsonb) returns text[] language sql immutabl
                 where jsonb_typeof(v) = 'string' and v #>> '{}' ~ '^[a-z_]+_[0-9A-Za-z]{21}$' and right(v #>> '{}', 2) <> '00');
 
 create index checkout_sessions_anonymous on checkout_sessions (right(id, 2)) where customer_id is null;
+-- A draft that is deleted leaves this event, and no record by which a move would find it.
+create index events_of_drafts on events (environment_id, right(id, 2)) where type = 'invoice.created' and payload -> 'data' ->> 'status' = 'draft';
 
 -- Takes all rows of closed slots out of this cell, and answers them in parts. The caller stores them before it commits.
 create function take_slots(codes text[]) returns table (place integer, table_name text, packed text[])
@@ -272,7 +274,11 @@ begin
     ids := jsonb_build_object(
       'customers', to_jsonb(array(select id from customers where environment_id = of_environment and right(id, 2) = any(codes))),
       'checkout_sessions', to_jsonb(array(
-        select id from checkout_sessions where environment_id = of_environment and customer_id is null and right(id, 2) = any(codes))));
+        select id from checkout_sessions where environment_id = of_environment and customer_id is null and right(id, 2) = any(codes))),
+      -- Drafts that were deleted have left their events.
+      'invoices', to_jsonb(array(
+        select object_id from events where environment_id = of_environment and right(id, 2) = any(codes)
+           and type = 'invoice.created' and payload -> 'data' ->> 'status' = 'draft')));
     -- Sums of events that are here: of a restored archive, or of one that is still to be stored.
     update usage_partitions p set file_is_old = true
      where p.state = 'restored' and exists (

@@ -214,6 +214,16 @@ test('a job about customers of two cells is in both, and one that has only come 
     await cells.admin.query(`delete from ${cell}_graphile_worker._private_jobs where key ~ '^of_'`);
 });
 
+test('the event of a draft that was deleted moves with its customer', async () => {
+  const { name, id } = await newIdAtHome();
+  const lines = [{ description: 'Workshop', unitAmount: 500 }];
+  const { invoice } = await ok('POST', '/invoices', { invoice: { customerExternalId: name, lines } });
+  await ok('DELETE', `/invoices/${invoice.id}`);
+  const { data } = await ok('GET', '/events?type=invoice.created&order=desc&limit=1');
+  await moveSlotOf(id);
+  assert.deepEqual((await ok('GET', `/events/${data[0].id}`)).event, data[0]);
+});
+
 test('a customer of another cell is erased there', async () => {
   for (const cell of places) {
     const name = await cells.newCustomer(cell);
