@@ -425,6 +425,12 @@ begin
       where attrelid = part.table_name::regclass and attnum > 0 and not attisdropped and attgenerated = ''
         and (part.table_name, attname) not in (('ledger_entries', 'sequence'), ('webhook_deliveries', 'sequence')));
     if part.table_name = 'usage_events' then perform compare_arriving_events(part.packed); end if;
+    if part.table_name = 'idempotency_keys' then
+      -- An answer that counts no more, and is still to be deleted, keeps none away that does.
+      delete from idempotency_keys
+       where created_at <= (extract(epoch from clock_timestamp()) * 1000)::bigint - 86400000
+         and (environment_id, key) in (select a.environment_id, a.key from one_row, unnest(part.packed::idempotency_keys[]) a);
+    end if;
     execute format('insert into %1$I (%2$s) overriding system value select %2$s from unnest($1::%1$I[]) %3$s', part.table_name, columns,
       -- Another slot may have brought them along, and a key belongs to one request.
       case when part.table_name in ('ledger_transactions', 'idempotency_keys', 'test_processor_operations') then 'on conflict do nothing' else '' end)

@@ -224,6 +224,27 @@ test('the event of a draft that was deleted moves with its customer', async () =
   assert.deepEqual((await ok('GET', `/events/${data[0].id}`)).event, data[0]);
 });
 
+test('an answer moves to a cell in which another customer had its key a day ago', async () => {
+  const [before, { name, id }] = [await cells.newCustomer('cell_a'), await newIdAtHome()];
+  const add = (customerExternalId: string) =>
+    ok(
+      'POST',
+      '/customer-balances/adjust',
+      { adjustment: { customerExternalId, amount: 500 } },
+      {
+        headers: { 'idempotency-key': 'a key of each day' },
+      },
+    );
+  await add(before);
+  await cells.admin.query(
+    `update cell_a.idempotency_keys set created_at = created_at - 86400001 where key = 'a key of each day'`,
+  );
+  const added = await add(name);
+  await moveSlotOf(id);
+  assert.deepEqual(await add(name), added);
+  assert.equal((await ok('GET', `/customer-balances?customerExternalId=${name}`)).data[0].balance, 500);
+});
+
 test('a customer of another cell is erased there', async () => {
   for (const cell of places) {
     const name = await cells.newCustomer(cell);
