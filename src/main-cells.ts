@@ -4,7 +4,8 @@ import { createDatabase } from './database/database.ts';
 import { migrate } from './database/migrate.ts';
 import { slots } from './kernel/id.ts';
 import { type Output, print } from './main-admin.ts';
-import { connectWorker, type SchemaOfServer, schemaOf, withOwner, withWorker } from './main-database.ts';
+import { type SchemaOfServer, schemaOf, withOwner, withWorker } from './main-database.ts';
+import { asOnlyMover } from './main-mover.ts';
 import { slotsKnownAfterMs } from './main-slots.ts';
 import {
   copyCatalog,
@@ -101,28 +102,16 @@ export async function assignSlots(
   { slots: text, ...output }: AssignOptions,
 ): Promise<void> {
   const wanted = readSlotCount(text);
-  const auditContext = { actor: 'operator', action: 'cells assign' } as const;
-  const lacking = await withWorker(
-    config,
-    async ({ worker }, home) => {
-      const cell = (await listCells(worker)).find((each) => each.name === name);
-      if (cell === undefined) throw new Error(`There is no cell ${name}. List them with: tollkeeper cells list`);
-      const { installation } = await findIdentity(worker);
-      const there = await connectWorker(schemaOf(home, cell), { access: 'read', cellOf: installation, auditContext });
-      try {
-        await numberCell(worker, there.worker, name);
-        const missing = await giveSlots(worker, name, wanted);
-        await sleep(slotsKnownAfterMs);
-        for (const organization of await listOrganizationsToCopy(worker, null))
-          await copyCatalog(worker, there.worker, organization);
-        await openSlots(worker, there.worker, name);
-        return missing;
-      } finally {
-        await there.workerPool.end();
-      }
-    },
-    { access: 'change', auditContext },
-  );
+  const lacking = await asOnlyMover(config, 'cells assign', async ({ home, open }) => {
+    const { worker: there } = await open(name);
+    await numberCell(home, there, name);
+    const missing = await giveSlots(home, name, wanted);
+    await sleep(slotsKnownAfterMs);
+    for (const organization of await listOrganizationsToCopy(home, null)) await copyCatalog(home, there, organization);
+    // None of them has left the cell meanwhile.
+    await openSlots(home, there, name);
+    return missing;
+  });
   const has = wanted - lacking;
   const line = `Cell ${name} has ${has} of ${slots} slots.`;
   print(

@@ -6,7 +6,15 @@ import { advisoryLocks, releaseLock } from './database/advisory-locks.ts';
 import { refusedSlots } from './database/cells.ts';
 import type { Database } from './database/database.ts';
 import type { Log } from './http/log.ts';
-import { connectCell, type OpenedCell, reasonOf, runUndo, type Undo, type WorkerAccess } from './main-database.ts';
+import {
+  connectCell,
+  type OpenedCell,
+  reasonOf,
+  runUndo,
+  type Undo,
+  type WorkerAccess,
+  withWorker,
+} from './main-database.ts';
 import { slotsKnownAfterMs } from './main-slots.ts';
 import { copyCatalog, countSlots, listOrganizationsToCopy, numberCell } from './organizations/store-cells.ts';
 import {
@@ -95,6 +103,32 @@ export interface Moved {
 export async function finishInterrupted(mover: Mover): Promise<Moved | null> {
   const move = await findMove(mover.home);
   return move === null ? null : finishMove(mover, move);
+}
+
+// A service that finishes an interrupted move needs less.
+const otherMoverMs = 30_000;
+
+/** Finishes a move that was interrupted, and runs `act` while nobody else moves slots. */
+export async function asOnlyMover<Answer>(
+  config: Config,
+  action: string,
+  act: (mover: Mover, interrupted: Moved | null) => Promise<Answer>,
+): Promise<Answer> {
+  const auditContext = { actor: 'operator', action } as const;
+  return withWorker(
+    config,
+    async (access, server) => {
+      for (const endsAt = performance.now() + otherMoverMs; ; await sleep(lookAgainMs)) {
+        const done = await tryMoving({ server, access }, { config, auditContext }, async (mover) => {
+          const interrupted = await finishInterrupted(mover);
+          return { answer: await act(mover, interrupted) };
+        });
+        if (done !== null) return done.answer;
+        if (performance.now() > endsAt) throw new Error('Another command is moving slots. Wait for its end.');
+      }
+    },
+    { access: 'change', auditContext },
+  );
 }
 
 // The time for which the slots of a killed command stay closed.

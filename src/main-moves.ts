@@ -4,16 +4,12 @@ import type { Database } from './database/database.ts';
 import { slots } from './kernel/id.ts';
 import { type Output, print } from './main-admin.ts';
 import { readSlotCount } from './main-cells.ts';
-import { withWorker } from './main-database.ts';
-import { finishInterrupted, finishMove, type Moved, type Mover, tryMoving } from './main-mover.ts';
+import { asOnlyMover, finishMove, type Moved, type Mover } from './main-mover.ts';
 import { countSlots } from './organizations/store-cells.ts';
 import { beginMove, deleteCell, hasCustomers, listSlots } from './organizations/store-moves.ts';
 
 // Lists of all cells are read while nothing moves.
 const pauseMs = 100;
-// A service that finishes an interrupted move needs less.
-const otherMoverMs = 30_000;
-const lookAgainMs = 200;
 
 /** The slots that a call has moved, and those that stay, by the reason. */
 interface Outcome {
@@ -21,29 +17,17 @@ interface Outcome {
   readonly stay: Map<string, string>;
 }
 
-/** Opens the cells, finishes a move that was interrupted, and runs `act` while nobody else moves slots. */
-async function withMover<Answer>(
+/** Runs `act` while nobody else moves slots. Slots of a move that was interrupted count too. */
+function withMover<Answer>(
   config: Config,
   action: string,
   act: (mover: Mover, outcome: Outcome) => Promise<Answer>,
 ): Promise<Answer> {
-  const auditContext = { actor: 'operator', action } as const;
-  return withWorker(
-    config,
-    async (access, server) => {
-      for (const endsAt = performance.now() + otherMoverMs; ; await sleep(lookAgainMs)) {
-        const done = await tryMoving({ server, access }, { config, auditContext }, async (mover) => {
-          const outcome: Outcome = { moved: new Set(), stay: new Map() };
-          const interrupted = await finishInterrupted(mover);
-          if (interrupted !== null) note(outcome, interrupted);
-          return { answer: await act(mover, outcome) };
-        });
-        if (done !== null) return done.answer;
-        if (performance.now() > endsAt) throw new Error('Another command is moving slots. Wait for its end.');
-      }
-    },
-    { access: 'change', auditContext },
-  );
+  return asOnlyMover(config, action, (mover, interrupted) => {
+    const outcome: Outcome = { moved: new Set(), stay: new Map() };
+    if (interrupted !== null) note(outcome, interrupted);
+    return act(mover, outcome);
+  });
 }
 
 // Slots that move together are closed together. Many of a small cell have few rows.

@@ -3,12 +3,15 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import process from 'node:process';
 import { after, before, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { readConfig } from '../../src/config.ts';
 import { slotOfCustomer } from '../../src/customers/actions-slots.ts';
-import { addCell } from '../../src/main-cells.ts';
+import { createDatabase, createPool } from '../../src/database/database.ts';
+import { addCell, assignSlots } from '../../src/main-cells.ts';
 import { check } from '../../src/main-check.ts';
 import { moveSlots } from '../../src/main-moves.ts';
+import { beginMove, closeSlots, storeDeparture, takeSlots } from '../../src/organizations/store-moves.ts';
 import { startCellsServer } from '../support/cells-fixture.ts';
 import type { Body } from '../support/harness.ts';
 import { PressedService, until } from '../support/pressed.ts';
@@ -161,4 +164,29 @@ test('a move whose command is killed is finished by the service', async () => {
   assert.equal(under.rowCount, 0);
   const report = await printed(() => check(config, { ...json, full: true }));
   assert.deepEqual(report.broken, []);
+});
+
+test('slots are assigned once a move that was interrupted is finished, so that no two cells have one', async () => {
+  const { rows } = await admin.query('select min(code) as code, count(*) as slots from home.slots');
+  const [{ code, slots }] = rows;
+  const [home, from] = ['home', 'cell_a'].map((schema) =>
+    createDatabase(createPool({ url: settings.DATABASE_URL ?? '', schema, size: 3, as: 'worker' })),
+  );
+  assert(home && from);
+  // Nobody finishes the move.
+  await admin.query(`select pg_advisory_lock(7012, hashtext('home'))`);
+  await beginMove(home, { codes: [code], source: 'cell_a', target: null });
+  await closeSlots(from, [code]);
+  await from.transaction().execute(async (departure) => storeDeparture(home, await takeSlots(departure, [code])));
+  await Promise.all([home.destroy(), from.destroy()]);
+  const assigned = printed(() => assignSlots(config, 'cell_a', { slots, ...json }));
+  assigned.catch(() => undefined);
+  // Longer than processes need to know the slots.
+  await Promise.race([assigned, sleep(11_000)]);
+  await admin.query(`select pg_advisory_unlock(7012, hashtext('home'))`);
+  assert.equal((await assigned).slots, Number(slots));
+  const { rows: different } = await admin.query(`
+    select code from cell_a.slots_here full join (select code from home.slots where cell = 'cell_a') known using (code)
+     where slots_here.code is null or known.code is null`);
+  assert.deepEqual(different, []);
 });
