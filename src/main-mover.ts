@@ -16,7 +16,7 @@ import {
   withWorker,
 } from './main-database.ts';
 import { slotsKnownAfterMs } from './main-slots.ts';
-import { copyCatalog, countSlots, listOrganizationsToCopy, numberCell } from './organizations/store-cells.ts';
+import { copyCatalog, listOrganizationsToCopy, numberCell } from './organizations/store-cells.ts';
 import {
   addArriving,
   beginMove,
@@ -26,6 +26,7 @@ import {
   findDeparture,
   findMove,
   findOutcome,
+  hasOpenSlots,
   hasSlots,
   limitWait,
   listLinkedSlots,
@@ -260,9 +261,9 @@ async function carry(mover: Mover, move: SlotMove, { from, to }: Between): Promi
   }
 }
 
-/** Makes a cell that has no slots yet ready for the first one. */
+/** Makes a cell that has opened no slots yet ready for the first one. Those of an interrupted `cells assign` are not open. */
 async function prepareTarget(home: Database, to: Database, target: string): Promise<void> {
-  if ((await countSlots(home)).has(target)) return;
+  if (await hasOpenSlots(to)) return;
   await numberCell(home, to, target);
   // By then each process knows the cell, so it copies changes of catalogs, and looks which cell a request enters.
   await sleep(slotsKnownAfterMs);

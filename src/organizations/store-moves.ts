@@ -59,6 +59,13 @@ export async function hasSlots(cell: Database, codes: readonly string[]): Promis
   return rows[0]?.count === codes.length;
 }
 
+/** Whether customers may live in a cell besides home. */
+export async function hasOpenSlots(cell: Database): Promise<boolean> {
+  const { rows } = await sql<{ has: boolean }>`
+    select exists (select from slots_here where not is_closing) as has`.execute(cell);
+  return rows[0]?.has === true;
+}
+
 /** The transactions that have entered slots of the cell, and run. */
 export async function listTransactionsInSlots(cell: Database): Promise<string[]> {
   const { rows } = await sql<{ id: string }>`select transactions_in_slots() as id`.execute(cell);

@@ -10,7 +10,7 @@ import { slotOfCustomer } from '../../src/customers/actions-slots.ts';
 import { createDatabase, createPool } from '../../src/database/database.ts';
 import { addCell, assignSlots } from '../../src/main-cells.ts';
 import { check } from '../../src/main-check.ts';
-import { moveSlots } from '../../src/main-moves.ts';
+import { drainCell, moveSlots } from '../../src/main-moves.ts';
 import { beginMove, closeSlots, storeDeparture, takeSlots } from '../../src/organizations/store-moves.ts';
 import { startCellsServer } from '../support/cells-fixture.ts';
 import type { Body } from '../support/harness.ts';
@@ -189,4 +189,15 @@ test('slots are assigned once a move that was interrupted is finished, so that n
     select code from cell_a.slots_here full join (select code from home.slots where cell = 'cell_a') known using (code)
      where slots_here.code is null or known.code is null`);
   assert.deepEqual(different, []);
+});
+
+test('the first customers of a cell find the catalog there, also when the command that gave it slots was killed', async () => {
+  await printed(() => drainCell(config, 'cell_a', json));
+  const asked = { name: 'Later', url: 'https://later.test/events', filterTypes: [] };
+  const { webhook } = await ok('POST', '/webhooks', { webhook: asked });
+  await admin.query(`select home.give_slots('cell_a', 1)`);
+  const moved = await printed(() => moveSlots(config, 'home', 'cell_a', { slots: '2', ...json }));
+  assert.equal(moved.moved, 1);
+  const { rows } = await admin.query('select id from cell_a.webhooks');
+  assert.deepEqual(rows, [{ id: webhook.id }]);
 });
