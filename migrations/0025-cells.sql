@@ -381,6 +381,12 @@ begin
       case when copied.name in ('organizations', 'environments') then '' else 'and t.environment_id = r.environment_id' end)
       using catalog -> copied.name;
   end loop;
+  -- The clocks of home do not lead a cell without customers, which has nothing to do on the way.
+  if not exists (select from slots_here) then
+    update environments e set clock_now = r.clock_now, clock_target = null, clock_from = null, clock_moved_at = null
+      from jsonb_populate_recordset(null::environments, catalog -> 'environments') r
+     where e.id = r.id and e.clock_now is distinct from r.clock_now;
+  end if;
   for copied in select name from copied_tables() where name not in ('organizations', 'environments') order by place desc loop
     perform remove_from_copy(copied.name, of_organization, catalog -> copied.name);
   end loop;

@@ -8,6 +8,7 @@ import pg from 'pg';
 import { readConfig } from '../../src/config.ts';
 import { slotOfCustomer } from '../../src/customers/actions-slots.ts';
 import { createDatabase, createPool } from '../../src/database/database.ts';
+import { msPerDay } from '../../src/kernel/calendar.ts';
 import { addCell, assignSlots } from '../../src/main-cells.ts';
 import { check } from '../../src/main-check.ts';
 import { drainCell, moveSlots } from '../../src/main-moves.ts';
@@ -191,13 +192,18 @@ test('slots are assigned once a move that was interrupted is finished, so that n
   assert.deepEqual(different, []);
 });
 
-test('the first customers of a cell find the catalog there, also when the command that gave it slots was killed', async () => {
+test('the first customers of a cell find the catalog and the clock of home there, also when the command that gave it slots was killed', async () => {
   await printed(() => drainCell(config, 'cell_a', json));
   const asked = { name: 'Later', url: 'https://later.test/events', filterTypes: [] };
   const { webhook } = await ok('POST', '/webhooks', { webhook: asked });
+  await ok('PUT', '/test-clock', { testClock: { now: Date.now() + msPerDay } });
   await admin.query(`select home.give_slots('cell_a', 1)`);
   const moved = await printed(() => moveSlots(config, 'home', 'cell_a', { slots: '2', ...json }));
   assert.equal(moved.moved, 1);
   const { rows } = await admin.query('select id from cell_a.webhooks');
   assert.deepEqual(rows, [{ id: webhook.id }]);
+  const { rows: clocks } = await admin.query(`
+    select h.clock_now is not null as is_set, h.clock_now = c.clock_now as is_same
+      from home.environments h join cell_a.environments c using (id) where not h.livemode`);
+  assert.deepEqual(clocks, [{ is_set: true, is_same: true }]);
 });
