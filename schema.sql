@@ -4401,6 +4401,17 @@ begin
     (select string_agg(format('%I = %s', p.column_name, p.erased), ', ') from personal_columns() p where p.table_name = 'customers'))
     using environment, p_customer, p_now, p_external_id_mac;
 end $function$;
+CREATE OR REPLACE FUNCTION public.erase_restored_usage_partition(n integer, p_environment bigint, p_series bigint[])
+ RETURNS void
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+begin
+  execute format('update usage_events_%s set properties = null, label = null
+    where environment_id = $1 and series_id = any ($2) and (properties is not null or label is not null)', n)
+    using p_environment, p_series;
+end $function$;
 CREATE OR REPLACE FUNCTION public.erase_usage_properties(p_customer text, from_series bigint, after_event text, at_most integer)
  RETURNS TABLE(next_series bigint, next_event text)
  LANGUAGE plpgsql

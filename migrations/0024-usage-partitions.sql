@@ -397,6 +397,15 @@ begin
   update usage_partitions set file_is_old = false where number = n;
 end $$;
 
+-- Erases properties and labels from restored events. Those that came back while a customer was erased have them still.
+create function erase_restored_usage_partition(n integer, p_environment bigint, p_series bigint[])
+  returns void language plpgsql volatile security definer set search_path from current as $$
+begin
+  execute format('update usage_events_%s set properties = null, label = null
+    where environment_id = $1 and series_id = any ($2) and (properties is not null or label is not null)', n)
+    using p_environment, p_series;
+end $$;
+
 -- No file has the properties and labels of these series any more.
 create function note_usage_partition_erased(n integer, p_environment bigint, p_series bigint[])
   returns void language plpgsql volatile security definer set search_path from current as $$

@@ -295,9 +295,11 @@ export async function eraseFromArchives(archives: Archives, environmentId: numbe
   await alone(archives, true, async (held) => {
     for (const { number, state, seriesIds } of await store.listToErase(worker, environmentId, customerId)) {
       const found = await findArchive(archives, number);
-      // The events are there, without these properties.
-      if (state === 'restored') await renewFile(held, number);
-      else {
+      if (state === 'restored') {
+        // Events that were restored since the erasure began still have their properties.
+        await store.eraseRestored(worker, number, environmentId, seriesIds);
+        await renewFile(held, number);
+      } else {
         await loadFile(held, found);
         await store.eraseLoaded(worker, number, environmentId, seriesIds);
         await storeNext(held, found, found.events ?? 0);

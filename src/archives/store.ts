@@ -168,6 +168,16 @@ export async function eraseLoaded(
        and (properties is not null or label is not null)`.execute(worker);
 }
 
+/** Erases properties and labels of restored events. */
+export async function eraseRestored(
+  worker: Database,
+  number: number,
+  environmentId: number,
+  seriesIds: readonly number[],
+): Promise<void> {
+  await sql`select erase_restored_usage_partition(${number}, ${environmentId}, ${seriesIds}::bigint[])`.execute(worker);
+}
+
 export async function replaceFile(
   worker: Database,
   number: number,
