@@ -3,7 +3,7 @@ import { findPageOfPayment } from '../checkout/actions-sessions.ts';
 import { getCreditNote, getCreditNoteDocument } from '../credit-notes/actions.ts';
 import type { CustomerRow } from '../customers/customer.ts';
 import { invoiceUrl, portalUrl } from '../customers/portal-link.ts';
-import { findCustomer } from '../customers/store.ts';
+import { findCustomer, lockCustomer } from '../customers/store.ts';
 import type { Work } from '../database/work.ts';
 import type { PrintedDocument } from '../documents/document.ts';
 import { type DocumentServices, getDocument } from '../invoicing/actions-document.ts';
@@ -377,6 +377,9 @@ export async function previewEmail(
   return preview;
 }
 
+/** The texts of an attempt for an erased customer. */
+const nothingTold = { recipients: [], bouncedRecipients: [], subject: null, lastError: null };
+
 /** Stores the outcome of an attempt, and answers the email then; null if it was no longer queued. */
 export async function recordOutcome(
   work: Work,
@@ -393,6 +396,9 @@ export async function recordOutcome(
 ): Promise<store.EmailRow | null> {
   const email = await store.findEmail(work, id);
   if (email === null) return null;
-  const next = decideSent(email.attempts + 1, recipients, outcome);
-  return store.recordAttempt(work, id, { ...next, recipients, subject, at: Date.now() });
+  const { status, ...told } = decideSent(email.attempts + 1, recipients, outcome);
+  // An erasure may have come while the email was in flight. One that comes now waits.
+  const customer = await lockCustomer(work, email.customerId);
+  const kept = customer?.erasedAt == null ? { ...told, recipients, subject } : nothingTold;
+  return store.recordAttempt(work, id, { ...kept, status, at: Date.now() });
 }

@@ -23,7 +23,8 @@ const sendEmail: Task = async (context, payload) => {
     recordOutcome(work, id, { outcome, recipients, subject }),
   );
   // The queue waits longer after each failure.
-  if (stored?.status === 'queued') throw new Error(`email ${id} was not sent: ${stored.lastError}`);
+  if (stored?.status === 'queued')
+    throw new Error(`email ${id} was not sent: ${stored.lastError ?? 'its customer is erased'}`);
 };
 
 async function attempt(mail: WithMail['mail'], id: string, prepared: PreparedEmail): Promise<SendOutcome> {

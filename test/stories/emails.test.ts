@@ -14,7 +14,8 @@ import { until } from '../support/race.ts';
 import { assertSound } from '../support/sound.ts';
 import { startTaker } from '../support/taker.ts';
 
-const inbox = new Inbox();
+let whenTaken: () => Promise<unknown> = async () => undefined;
+const inbox = new Inbox(async () => void (await whenTaken()));
 const smtp = openSmtp({ url: await inbox.open(), from: 'billing@acme.test' });
 atFileEnd(async () => smtp.close());
 const publicUrl = 'https://billing.acme.test';
@@ -168,6 +169,28 @@ test('what was voided before its email was written is not told of: an invoice, a
     ],
   );
   assert.deepEqual(inbox.received, []);
+});
+
+test('emails of an erased customer keep no address, neither one that is under way nor those that wait', async () => {
+  const { caller, emails, send, subscriptionId } = await newReader();
+  await caller.post(`/subscriptions/${subscriptionId}/cancel`, { cancellation: { timing: 'immediately' } });
+  const erased = Promise.withResolvers<unknown>();
+  whenTaken = () => {
+    whenTaken = () => erased.promise;
+    const answer = send('/customers/ada/erase');
+    erased.resolve(answer);
+    return answer;
+  };
+  await runJobs();
+  whenTaken = async () => undefined;
+  assert.equal(((await erased.promise) as Body).status, 200);
+  const statuses = new Set<string>();
+  for (const { status, recipients, subject, lastError } of await emails()) {
+    statuses.add(status);
+    assert.deepEqual([recipients, subject, lastError], [[], null, null]);
+  }
+  assert.deepEqual([...statuses].sort(), ['sent', 'suppressed']);
+  await assertSound(app);
 });
 
 test('a consolidated invoice that is charged at once has a receipt, and one on terms is sent to be paid', async () => {
