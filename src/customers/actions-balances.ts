@@ -31,8 +31,10 @@ export async function adjustBalance(
 ): Promise<AdjustedBalance> {
   const { currency } = await readSettings(work);
   refuseFineAmount(['adjustment', 'amount'], amount < 0n ? -amount : amount, currency);
-  const customer = await requireCustomerByExternalId(work, customerExternalId, pricingModelId);
-  await lockCustomer(work, customer.id);
+  const found = await requireCustomerByExternalId(work, customerExternalId, pricingModelId);
+  const customer = await lockCustomer(work, found.id);
+  // It may have been archived or erased while this waited.
+  if (customer === null || customer.archived) throw new Problem('customerNotFound', { id: customerExternalId });
   const ofCustomer = { customerId: customer.id, pricingModelId: customer.pricingModelId, currency };
   const balance = await lockOrMakeBalance(work, ofCustomer);
   const left = leftOf(balance);
