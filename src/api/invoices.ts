@@ -179,6 +179,7 @@ export const invoiceRoutes = [
       'invoiceNotFound',
       'idMismatch',
       'invoiceStatusForbids',
+      'customerArchived',
       'priceNotFound',
       'priceInactive',
       'discountAlreadyUsed',

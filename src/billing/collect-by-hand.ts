@@ -12,6 +12,7 @@ import {
 import type { CreditNoteInput, CreditNoteWithLines } from '../credit-notes/credit-note.ts';
 import type { CreditNoteRow } from '../credit-notes/store.ts';
 import { creditToBalance, takeOffBalance } from '../customers/actions-balances.ts';
+import { findCustomer } from '../customers/store.ts';
 import type { Work } from '../database/work.ts';
 import { getInvoice, giveUpInvoice, type InvoiceWithLines } from '../invoicing/actions.ts';
 import { finalizeDrafts } from '../invoicing/actions-drafts.ts';
@@ -118,6 +119,9 @@ export async function creditInvoice(work: Work, id: string, input: CreditNoteInp
   if (status === 'void' || status === 'draft')
     throw new Problem('invoiceNotCreditable', { id, reason: `it is ${status}` });
   const { settle, reason } = input;
+  // An erased customer takes no personal data again.
+  if (reason && (await findCustomer(work, locked.customerId))?.erasedAt != null)
+    throw invalid(['creditNote', 'reason'], 'must be absent, because the personal data of the customer was erased');
   if (settle === 'offset') await requireOffsettable(work, locked);
   const draft = await draftCreditNote(work, locked, input);
   const { total } = draft;

@@ -333,12 +333,17 @@ function withLateUsage(drafted: readonly DraftedLine[], late: readonly NewLine[]
 
 /** The draft and its customer, locked until the work ends. Refuses with `invoiceNotFound` and `invoiceStatusForbids`. */
 async function lockDraft(work: Work, id: string, trigger: 'changed' | 'deleted') {
+  const { invoice, customer } = await lockWithCustomer(work, id);
+  requireDraft(invoice, trigger);
+  return { invoice, customer };
+}
+
+async function lockWithCustomer(work: Work, id: string) {
   const found = await findInvoice(work, id);
   if (found === null) throw new Problem('invoiceNotFound', { id });
   const customer = await lockCustomer(work, found.customerId);
   const invoice = await lockInvoice(work, id);
   if (invoice === null || customer === null) throw new Problem('invoiceNotFound', { id });
-  requireDraft(invoice, trigger);
   return { invoice, customer };
 }
 
@@ -373,7 +378,9 @@ export async function changeDraft(
 }
 
 async function changeMetadata(work: Work, id: string, metadata: Metadata | null): Promise<InvoiceWithLines> {
-  if ((await lockInvoice(work, id)) === null) throw new Problem('invoiceNotFound', { id });
+  const { customer } = await lockWithCustomer(work, id);
+  // An erased customer takes no personal data again.
+  if (customer.erasedAt !== null) throw new Problem('customerArchived', { id: customer.id });
   await saveMetadata(work, id, metadata);
   return getInvoice(work, id);
 }

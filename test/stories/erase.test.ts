@@ -4,6 +4,7 @@ import { sql } from 'kysely';
 import { queueSchemaOf } from '../../src/database/database.ts';
 import { type Body, startTestApp } from '../support/harness.ts';
 import { setUpPlans } from '../support/plans.ts';
+import { meet } from '../support/race.ts';
 import { newCard, newCustomer } from '../support/shop.ts';
 import { assertSound, brokenInvariants } from '../support/sound.ts';
 
@@ -131,11 +132,25 @@ test('events stay in place, without the record and the former external id', asyn
 });
 
 test('nothing that comes late brings personal data back', async () => {
+  const [invoice] = (await app.get(`/invoices?customerId=${customerId}`)).data;
+  const { invoiceLineItems } = await app.get(`/invoices/${invoice.id}`);
+  const lines = [{ invoiceLineItemId: invoiceLineItems[0].id, amount: 100 }];
+  const credit = (creditNote: Body) =>
+    app.request('POST', `/invoices/${invoice.id}/credit-notes`, {
+      creditNote: { lines, settle: 'refund', ...creditNote },
+    });
   const late: [string, Promise<{ status: number; body: Body }>, number][] = [
     ['a repeated request', app.request('PUT', `/customers/${externalId}`, change, key), 409],
     ['a change', app.request('PUT', `/customers/${customerId}`, change), 404],
     ['usage', useCalls(subscriptionId, 'call-2'), 400],
     ['metadata', app.request('PUT', `/subscriptions/${subscriptionId}`, { subscription: own }), 400],
+    [
+      'metadata of an invoice',
+      app.request('PUT', `/invoices/${invoice.id}`, { invoice: { metadata: own.metadata } }),
+      400,
+    ],
+    ['a reason', credit({ reason: 'Quux was ill.' }), 400],
+    ['a credit note', credit({}), 200],
     ['a card', app.request('POST', '/payment-methods', { paymentMethod: { customerId, token: 'pm_card_visa' } }), 400],
   ];
   for (const [what, answer, status] of late) assert.equal((await answer).status, status, what);
@@ -169,6 +184,20 @@ test('a customer that owes is refused by the invoice, and two erasures at once a
   await app.runJobs();
   assert.deepEqual(await tablesWith(['quux']), ['invoices']);
   await assertSound(app);
+});
+
+test('money for the balance that waits for an erasure is refused', async () => {
+  const late = await plans.newCustomer();
+  const adjustment = { customerExternalId: late.externalId, amount: 500, description: 'For Quux' };
+  const [erased, refused] = await meet(
+    app,
+    { table: 'customers', on: 'update', when: 'new.erased_at is not null' },
+    () => erase(late.externalId),
+    () => app.request('POST', '/customer-balances/adjust', { adjustment }),
+  );
+  assert.deepEqual([erased.status, refused?.status], [200, 404]);
+  await app.runJobs();
+  assert.deepEqual(await tablesWith(['quux']), ['invoices']);
 });
 
 test('the invariant finds properties of a usage event that an erasure has left', async () => {
