@@ -1024,6 +1024,7 @@ create table ledger_transactions (
   occurred_at bigint not null,
   created_at bigint not null,
   api_key_id text default NULLIF(current_setting('tollkeeper.api_key_id'::text, true), ''::text),
+  user_id text default NULLIF(current_setting('tollkeeper.user_id'::text, true), ''::text),
   constraint ledger_transactions_pkey PRIMARY KEY (environment_id, id),
   constraint ledger_transactions_type CHECK ((type = ANY (ARRAY['usage_event_processed'::text, 'credit_grant_recognized'::text, 'billing_period_transition'::text, 'credit_grant_expired'::text, 'credit_taken_back'::text, 'credit_taken_back_by_hand'::text, 'credit_transferred'::text, 'settle_invoice_usage_costs'::text, 'settlement_undone'::text, 'admin_credit_adjusted'::text])))
 );

@@ -224,9 +224,10 @@ begin
   revoke insert, update, delete on audit_log from tollkeeper_service;
 end $$;
 
--- Which key had a group of usage, or anything else, booked. Null for what no key asked for.
-alter table ledger_transactions add column api_key_id text collate "C"
-  default nullif(current_setting('tollkeeper.api_key_id', true), '');
+-- Which key, or which person who was signed in, had a group of usage, or anything else, booked. Null for what neither asked for.
+alter table ledger_transactions
+  add column api_key_id text collate "C" default nullif(current_setting('tollkeeper.api_key_id', true), ''),
+  add column user_id text collate "C" default nullif(current_setting('tollkeeper.user_id', true), '');
 
 -- Entries that are too old go, where the operator wants that: in every environment, a bounded number at a time. Never the
 -- last month's, whoever asks, so that nobody covers traces.

@@ -836,6 +836,7 @@ export interface LedgerTransactions {
   pricingModelId: string;
   sourceId: string;
   type: string;
+  userId: Generated<string | null>;
 }
 
 export interface MoneyDays {

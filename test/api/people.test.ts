@@ -9,6 +9,7 @@ import { roles } from '../../src/kernel/permission.ts';
 import { createFirstLink } from '../../src/people/actions.ts';
 import { createSignIn } from '../../src/people/actions-sign-in.ts';
 import { disableCodes } from '../../src/people/store.ts';
+import { insertFixture } from '../support/fixtures.ts';
 import { type Body, startTestApp } from '../support/harness.ts';
 import { Browser, codeOf, fromBase32, linkFor, passwordOfAll, personWith } from '../support/people-fixture.ts';
 
@@ -86,6 +87,24 @@ describe('somebody who is signed in', () => {
     assert.deepEqual(data[0].actor, { type: 'user', apiKeyId: null, userId: id });
     const { data: found } = await app.get(`/audit-log?userId=${id}`);
     assert(found.length > 0);
+  });
+
+  test('is named by what the ledger books for them, which the audit log does not repeat', async () => {
+    const { browser, id } = await personWith(app, 'owner');
+    const { subscriptionId, meterId: usageMeterId } = await insertFixture(app);
+    const grant = { subscriptionId, usageMeterId, amount: 7, transactionId: 'by hand' };
+    const { usageCredit } = await browser.expect('POST', '/usage-credits', { usageCredit: grant });
+    await browser.expect('POST', `/usage-credits/${usageCredit.id}/take-back`, {});
+    const usageEvent = { subscriptionId, usageMeterId, amount: 7, transactionId: 'by hand' };
+    await browser.expect('POST', '/usage-events', { usageEvent });
+    const { rows } = await app.ownerPool.query(
+      'select type from ledger_transactions where user_id = $1 group by type order by type collate "C"',
+      [id],
+    );
+    assert.deepEqual(
+      rows.map(({ type }) => type),
+      ['credit_grant_recognized', 'credit_taken_back_by_hand', 'usage_event_processed'],
+    );
   });
 
   test('changes something only from our own page', async () => {
