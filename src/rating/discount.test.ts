@@ -123,6 +123,10 @@ test('a payback gives back what was billed after its discount, so that one bill 
   ];
   for (const [payback, so, back] of rows) assert.equal(paidBack(payback, so), back, `${payback} of ${so.listed}`);
   assert.equal(paidBack(980n, { listed: 5000n, percentOff: 750n, percentage: 15n, net: 4250n }, 10n), 830n);
+  // The share of the line in a discount may be finer than a step.
+  const shared = { listed: 2990n, percentOff: 299n, percentage: 10n, net: 2691n };
+  assert.equal(paidBack(870n, shared, 10n), 780n);
+  assert.equal(paidBack(2990n, shared, 10n), 2690n);
 });
 
 test('however usage is billed in parts at one percentage, a payback leaves billed what one bill would have billed', () => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { Period } from '../kernel/calendar.ts';
-import { allocate, mulDiv, smallerOf } from '../kernel/money.ts';
+import { allocate, divHalfAway, mulDiv, smallerOf } from '../kernel/money.ts';
 
 /** A whole percentage of the base, or a fixed amount in minor units. Not negative. */
 export type DiscountTerms = { kind: 'percent' | 'fixed'; amount: bigint };
@@ -137,7 +137,8 @@ export interface BilledSoFar {
  * The money that goes back where all units of a usage period have become cheaper by `payback`, in minor units. So much
  * stays billed as one invoice of the lower price under the same percentage would bill, and no more goes back than was
  * billed. A fixed discount stays whole. Worked example: of 500 a percentage of 20 took 100 off. A price of 402 has 80
- * off, so 322 stay and 78 go back.
+ * off, so 322 stay and 78 go back. The share of a line in a discount may be finer than `step`, of which the money is a
+ * multiple: 781 in steps of 10 are 780.
  */
 export function paidBack(payback: bigint, { listed, percentOff, percentage, net }: BilledSoFar, step = 1n): bigint {
   const billed = listed > 0n ? listed : 0n;
@@ -147,6 +148,6 @@ export function paidBack(payback: bigint, { listed, percentOff, percentage, net 
     percentage === null
       ? mulDiv(percentOff, left, billed, step)
       : discountAmount({ kind: 'percent', amount: percentage }, left, step);
-  const back = billed - percentOff - (left - off);
-  return smallerOf(back > 0n ? back : 0n, net);
+  const back = divHalfAway(billed - percentOff - (left - off), 1n, step);
+  return smallerOf(back > 0n ? back : 0n, net - (net % step));
 }

@@ -155,6 +155,47 @@ test('of a change in dinars that comes too late, a whole ten of fils is given ba
   await assertSound(app);
 });
 
+test('usage in dinars that became cheaper pays back a whole ten of fils, whatever share of a discount it had', async () => {
+  const { testKey: key } = await app.newOrganization();
+  const options = { key };
+  const sender = { post: (path: string, body?: unknown) => app.post(path, body, options) };
+  await app.put('/test-clock', { testClock: { now: april } }, options);
+  await app.put('/settings', { settings: { currency: 'KWD' } }, options);
+  const tiers = [
+    { upTo: 100, unitAmount: '29.9' },
+    { upTo: null, unitAmount: '21' },
+  ];
+  const pricing = { model: 'volume', tiers };
+  const bytes = meter('bytes', 'Bytes', { slug: 'bytes-price', unitPrice: 0, pricing });
+  const calls = meter('calls', 'Calls', { slug: 'calls-price', unitPrice: 10 });
+  const products = [plan('free', 0), plan('pro', 3000), plan('flat', 3000, [], { overage: 'none' })];
+  await sender.post('/pricing-models/setup', { ...model(3000), products, usageMeters: [bytes, calls] });
+  const discount = { name: 'A tenth off', code: 'TENTH', amountType: 'percent', amount: 10, duration: 'forever' };
+  await sender.post('/discounts', { discount });
+  const { customerId } = await newCustomer(sender, 'jahra', { token: 'pm_card_visa' });
+  const order = { customerId, priceSlug: 'pro-monthly', discountCode: 'TENTH' };
+  const subscriptionId: string = (await sender.post('/subscriptions', order)).subscription.id;
+  const use = (priceSlug: string, amount: number) =>
+    sender.post('/usage-events', {
+      usageEvent: { subscriptionId, priceSlug, amount, transactionId: `${priceSlug} ${amount}` },
+    });
+  await use('bytes-price', 100);
+  await use('calls-price', 101);
+  for (const priceSlug of ['flat-monthly', 'pro-monthly'])
+    await sender.post(`/subscriptions/${subscriptionId}/adjust`, {
+      adjustment: { timing: 'immediately', newSubscriptionItems: [{ priceSlug }] },
+    });
+  await use('bytes-price', 1);
+  await app.put('/test-clock', { testClock: { now: day(30) } }, options);
+  const { data } = await app.get(`/invoices?subscriptionId=${subscriptionId}`, options);
+  // Bytes of 2.990 and calls of 1.010 had 0.299 and 0.101 off. 101 bytes are 2.120, less 0.210, so 0.781 are to go back.
+  assert.deepEqual(
+    data.map((each: Body) => each.total),
+    [2700, 3600, 2700 - 780],
+  );
+  await assertSound(app);
+});
+
 test('yen have no smaller unit, and a change is charged in whole yen', async () => {
   const { testKey: key } = await app.newOrganization();
   const options = { key };
