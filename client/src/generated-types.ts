@@ -4714,7 +4714,7 @@ export interface RevenueReport {
       /** The net amount of the invoices of this time, without tax. Drafts and void ones do not count. */
       invoiced: WholeNumber;
       tax: WholeNumber;
-      /** The net amount of the credit notes of this time that are not void. */
+      /** The net amount of the credit notes of this time. Void ones do not count, nor those of void invoices. */
       credited: WholeNumber;
       creditedTax: WholeNumber;
       /** Invoiced less credited. */

@@ -20,7 +20,9 @@ const RevenuePoint = z.object({
     description: 'The net amount of the invoices of this time, without tax. Drafts and void ones do not count.',
   }),
   tax: WholeNumber,
-  credited: WholeNumber.meta({ description: 'The net amount of the credit notes of this time that are not void.' }),
+  credited: WholeNumber.meta({
+    description: 'The net amount of the credit notes of this time. Void ones do not count, nor those of void invoices.',
+  }),
   creditedTax: WholeNumber,
   net: WholeNumber.meta({ description: 'Invoiced less credited.' }),
   collected: WholeNumber.meta({ description: 'The money of payments that arrived in this time, with tax.' }),

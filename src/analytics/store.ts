@@ -228,12 +228,9 @@ export async function sumRevenue(
 ): Promise<MoneySums[]> {
   const { environmentId } = work;
   const { from, to } = range;
-  // The invoice is read for its reason alone.
   const key = groupBy === null ? nothing : sql`i.reason`;
   const invoiceOf = (record: string) =>
-    groupBy === null
-      ? sql``
-      : sql`left join invoices i on i.environment_id = ${sql.ref(`${record}.environment_id`)} and i.id = ${sql.ref(`${record}.invoice_id`)}`;
+    sql`left join invoices i on i.environment_id = ${sql.ref(`${record}.environment_id`)} and i.id = ${sql.ref(`${record}.invoice_id`)}`;
   const invoiced = sumsOfDays(work, range, {
     kind: 'invoiced',
     summed: 'invoiced',
@@ -248,16 +245,18 @@ export async function sumRevenue(
         ? nothing
         : sql`(select i.reason from invoices i where i.environment_id = r.environment_id and i.id = r.invoice_id)`,
   });
+  // An invoice may be voided after its money was refunded. It counts nothing then, so nothing is taken back of it.
   const credited = sql`
     select 'credited', c.currency, ${key}, ${pointAt(sql`c.created_at`, range)}, 1, c.subtotal, c.tax_amount
       from credit_notes c
       ${invoiceOf('c')}
-     where c.environment_id = ${environmentId} and c.created_at >= ${from} and c.created_at < ${to} and c.status <> 'void'`;
+     where c.environment_id = ${environmentId} and c.created_at >= ${from} and c.created_at < ${to} and c.status <> 'void'
+       and i.status <> 'void'`;
   const refunded = sql`
     select 'refunded', p.currency, ${key}, ${pointAt(sql`r.created_at`, range)}, 1, r.amount, 0
       from refunds r
       join payments p on p.environment_id = r.environment_id and p.id = r.payment_id
-      ${invoiceOf('p')}
+      ${groupBy === null ? sql`` : invoiceOf('p')}
      where r.environment_id = ${environmentId} and r.created_at >= ${from} and r.created_at < ${to} and r.status = 'succeeded'`;
   return addedUp(work, [...invoiced, credited, ...collected, refunded]);
 }

@@ -346,6 +346,24 @@ test('revenue is invoiced net of tax and credit notes, and collected is what arr
   ]);
 });
 
+test('a credit note counts while its invoice stands: one that is voided after a refund leaves no revenue, not less than none', async () => {
+  const shop = await begin('2026-01-01');
+  const { customerId } = await newCustomer(shop, 'workshop');
+  const lines = [{ description: 'Workshop', unitAmount: 10_000 }];
+  const { invoice } = await shop.post('/invoices', { invoice: { customerId, lines } });
+  await shop.post(`/invoices/${invoice.id}/finalize`);
+  const { payment } = await shop.post(`/invoices/${invoice.id}/record-payment`, { payment: { amount: 3000 } });
+  await shop.post(`/payments/${payment.id}/refund`);
+  const revenue = async (query = '') => {
+    const { groups } = await shop.report('revenue', `from=2026-01-01&to=2026-02-01${query}`);
+    return groups.map(({ key, points: [point] }: Body) => [key, point.invoiced, point.credited, point.net]);
+  };
+  assert.deepEqual(await revenue(), [[null, 10_000, 3000, 7000]]);
+  await shop.post(`/invoices/${invoice.id}/void`);
+  assert.deepEqual(await revenue(), [[null, 0, 0, 0]]);
+  assert.deepEqual(await revenue('&groupBy=reason'), [['one_off', 0, 0, 0]]);
+});
+
 test('a payment fails on its day, and is recovered when a later attempt brings the money', async () => {
   const shop = await begin('2026-01-01');
   const buyer = await newCustomer(shop, 'late', { token: 'pm_card_visa' });
