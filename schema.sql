@@ -5518,7 +5518,7 @@ begin
          where v.carries or v.reason in ('subscription_start', 'renewal')
       ) billed on true
      where r.environment_id = of_environment and r.subscription_id = of_subscription
-       and r.duration <> 'once' and coalesce(billed.discounted, not r.fully_redeemed and r.removed_at is null)
+       and (r.duration = 'forever' or r.number_of_payments > 1) and coalesce(billed.discounted, not r.fully_redeemed and r.removed_at is null)
      order by r.position, r.id
   loop
     select sum(l) into base from unnest(left_of, product_ids) as item (l, product_id)

@@ -148,15 +148,17 @@ test('a discount for three payments counts for three periods, one for ever alway
   await discount('THREE', { duration: 'number_of_payments', numberOfPayments: 3 });
   await discount('EVER', { duration: 'forever', amountType: 'fixed', amount: 1000 });
   await discount('ONCE', { duration: 'once' });
+  await discount('ONE', { duration: 'number_of_payments', numberOfPayments: 1 });
   await shop.subscribe('pro', { discountCode: 'THREE' });
   await shop.moveTo('2026-01-02');
   await shop.subscribe('team', { discountCode: 'EVER' });
   await shop.moveTo('2026-01-03');
-  await shop.subscribe('pro', { discountCode: 'ONCE' });
+  for (const discountCode of ['ONCE', 'ONE']) await shop.subscribe('pro', { discountCode });
   await shop.moveTo('2026-06-20');
   assert.deepEqual(await shop.movements(), [
     ['2026-01-01', 'new', 1500],
     ['2026-01-02', 'new', 5000],
+    ['2026-01-03', 'new', 3000],
     ['2026-01-03', 'new', 3000],
     ['2026-04-01', 'expansion', 1500],
   ]);
