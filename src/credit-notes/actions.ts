@@ -11,7 +11,7 @@ import { decideCredited, decideUncredited } from '../invoicing/invoice.ts';
 import { findInvoice, type InvoiceRow, lockInvoice, updateInvoice } from '../invoicing/store.ts';
 import { creditLines, findCreditableLines } from '../invoicing/store-credited.ts';
 import { Turns } from '../jobs/turns.ts';
-import { refuseFineAmount } from '../kernel/currency.ts';
+import { chargedStep, refuseFineAmount } from '../kernel/currency.ts';
 import { type PageRequest, page } from '../kernel/pagination.ts';
 import { Problem } from '../kernel/problem.ts';
 import {
@@ -37,6 +37,7 @@ export async function draftCreditNote(
   const draft = decideCreditNote(lines, await findCreditableLines(work, invoice.id), {
     inclusive: invoice.taxInclusive,
     left: invoice.total - invoice.creditedAmount,
+    step: chargedStep(invoice.currency),
   });
   refuseFineAmount(['creditNote', 'lines'], draft.total, invoice.currency);
   return draft;
@@ -55,7 +56,11 @@ export async function creditRefund(
   if (invoice.status === 'void') return null;
   const lines = [...(await findCreditableLines(work, invoiceId)).values()];
   const left = invoice.total - invoice.creditedAmount;
-  const draft = decideRefundNote(lines, amount, { inclusive: invoice.taxInclusive, left });
+  const draft = decideRefundNote(lines, amount, {
+    inclusive: invoice.taxInclusive,
+    left,
+    step: chargedStep(invoice.currency),
+  });
   if (draft === null) return null;
   return (await issueCreditNote(work, invoice, { draft, settle: 'refund', reason: null, paymentId })).note.id;
 }

@@ -66,7 +66,8 @@ const ExplainedShare = z
   .meta({
     id: 'ExplainedCreditShare',
     description:
-      'The share is numerator / denominator, rounded with halves away from zero, less `creditedBefore`. After a voided ' +
+      'The share is numerator / denominator, rounded with halves away from zero to what card networks take, less ' +
+      '`creditedBefore`. After a voided ' +
       'credit note, or for a refund, it may differ by its rounding, so that nothing is left over or becomes negative, and it is at ' +
       'most what is left of `whole`. The denominator of a tax is less than the amount of its line where other lines lowered the ' +
       'invoice: their share of the line bore no tax.',

@@ -139,6 +139,14 @@ export interface CreditNoteDraft {
   readonly total: bigint;
 }
 
+/** The invoice of a credit note. */
+interface CreditedInvoice {
+  readonly inclusive: boolean;
+  readonly left: bigint;
+  /** The part of its currency of which every amount is a multiple. */
+  readonly step: bigint;
+}
+
 /**
  * Computes a credit note over lines of an invoice. `left` is the part of the invoice's total that is not yet credited. A
  * line that lowered the invoice lowers it too. Refuses an unknown line, one that is named twice, and more than is left.
@@ -146,7 +154,7 @@ export interface CreditNoteDraft {
 export function decideCreditNote(
   asked: readonly CreditNoteLineInput[],
   lines: ReadonlyMap<string, CreditableLine>,
-  { inclusive, left }: { readonly inclusive: boolean; readonly left: bigint },
+  { inclusive, left, step }: CreditedInvoice,
 ): CreditNoteDraft {
   const named = new Set<string>();
   const drafts = asked.map((input, index) => {
@@ -156,7 +164,7 @@ export function decideCreditNote(
     if (line === undefined) throw invalid([...path, 'invoiceLineItemId'], 'must be a line of the invoice');
     if (named.has(id)) throw invalid([...path, 'invoiceLineItemId'], 'must be named once in a credit note');
     named.add(id);
-    return draftLine(input, line, { path, inclusive });
+    return draftLine(input, line, { path, inclusive, step });
   });
   const draft = draftOf(drafts);
   const { total } = draft;
@@ -173,9 +181,9 @@ export function decideCreditNote(
 export function decideRefundNote(
   lines: readonly CreditableLine[],
   amount: bigint,
-  { inclusive, left }: { readonly inclusive: boolean; readonly left: bigint },
+  { inclusive, left, step }: CreditedInvoice,
 ): CreditNoteDraft | null {
-  const credits = amount > left ? null : creditsOfRefund(lines, amount, inclusive);
+  const credits = amount > left ? null : creditsOfRefund(lines, amount, inclusive, step);
   if (credits === null) return null;
   return draftOf(
     lines.flatMap((line, index) => {
@@ -196,7 +204,11 @@ function draftOf(lines: readonly DraftCreditLine[]): CreditNoteDraft {
 function draftLine(
   { amount, quantity }: CreditNoteLineInput,
   line: CreditableLine,
-  { path, inclusive }: { readonly path: readonly (string | number)[]; readonly inclusive: boolean },
+  {
+    path,
+    inclusive,
+    step,
+  }: { readonly path: readonly (string | number)[]; readonly inclusive: boolean; readonly step: bigint },
 ): DraftCreditLine {
   const left = line.whole.amount - line.credited.amount;
   if (left <= 0n) throw invalid([...path, 'invoiceLineItemId'], 'must be a line of which something is left to credit');
@@ -206,5 +218,5 @@ function draftLine(
     const most = quantity ? left / line.price : left;
     throw invalid([...path, field], `must be at most ${most}: ${left} is left of the ${line.whole.amount} of the line`);
   }
-  return { ...creditOf(line, wanted, inclusive), line, quantity: quantity ?? null };
+  return { ...creditOf(line, wanted, inclusive, step), line, quantity: quantity ?? null };
 }

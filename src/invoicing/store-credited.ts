@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import type { Work } from '../database/work.ts';
+import { chargedStep } from '../kernel/currency.ts';
 import { type LineAmounts, loweredLines } from '../rating/credited.ts';
 import type { CreditableLine } from './invoice-line-item.ts';
 
@@ -23,7 +24,7 @@ export async function findCreditableLines(work: Work, invoiceId: string): Promis
     .execute();
   const lowered = new Map<string, LineAmounts>();
   for (const ofInvoice of Map.groupBy(rows, (row) => row.invoiceId).values())
-    for (const [index, line] of loweredLines(ofInvoice).entries()) {
+    for (const [index, line] of loweredLines(ofInvoice, chargedStep(work.currency)).entries()) {
       const { amount, discountAmount, taxAmount } = line;
       lowered.set(ofInvoice[index]?.id ?? '', { amount, discountAmount, taxAmount });
     }

@@ -79,6 +79,8 @@ test('what does not divide evenly goes to the largest remainders', () => {
 test('of equal remainders the earlier gets the unit', () => {
   assert.deepEqual(allocate(1000n, [1n, 1n, 1n]), [334n, 333n, 333n]);
   assert.deepEqual(allocate(5n, [1n, 1n, 1n]), [2n, 2n, 1n]);
+  assert.deepEqual(allocate(1000n, [10n, 10n, 10n], 10n), [340n, 330n, 330n]);
+  assert.deepEqual(allocate(1000n, [1n, 10n, 10n], 10n), [48n, 476n, 476n], 'finer weights have finer parts');
 });
 
 test('a negative total is split like the positive one', () => {

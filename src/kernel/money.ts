@@ -29,9 +29,10 @@ export function mulDiv(amount: bigint, numerator: bigint, denominator: bigint, s
  * Splits `total` in proportion to `weights` so that the parts add up to it: the largest remainder method (Hamilton).
  * Each part is its exact share rounded down or up; of equal remainders the earlier is rounded up. A zero weight gets
  * nothing. A negative total is split as the mirror image of the positive one. Weights are not negative and at least one
- * is positive: there is no fair way to split over nothing.
+ * is positive: there is no fair way to split over nothing. Of multiples of `step` each part is one too: 1000 over 1, 1 and 1
+ * times 10 in steps of 10 are 340, 330 and 330.
  */
-export function allocate(total: bigint, weights: readonly bigint[]): bigint[] {
+export function allocate(total: bigint, weights: readonly bigint[], step = 1n): bigint[] {
   assert(
     weights.every((weight) => weight >= 0n),
     'no weight is negative',
@@ -39,17 +40,24 @@ export function allocate(total: bigint, weights: readonly bigint[]): bigint[] {
   const sum = weights.reduce((sumSoFar, weight) => sumSoFar + weight, 0n);
   assert(sum > 0n, 'at least one weight is positive');
 
+  const unit = commonStep(step, [total, ...weights]);
+  const units = absolute(total) / unit;
   const shares = weights.map((weight) => {
-    const product = absolute(total) * weight;
+    const product = units * weight;
     return { part: product / sum, remainder: product % sum };
   });
   const roundedDown = shares.reduce((sumSoFar, share) => sumSoFar + share.part, 0n);
   // Sorting is stable, so of equal remainders the earlier stays in front. Fewer units are left over than there are
   // remainders above zero, so an exact share (a zero weight too) never gets one.
   const byRemainder = [...shares].sort((a, b) => compareDescending(a.remainder, b.remainder));
-  for (const share of byRemainder.slice(0, Number(absolute(total) - roundedDown))) share.part += 1n;
+  for (const share of byRemainder.slice(0, Number(units - roundedDown))) share.part += 1n;
 
-  return shares.map(({ part }) => (total < 0n ? -part : part));
+  return shares.map(({ part }) => (total < 0n ? -part : part) * unit);
+}
+
+/** The step of these amounts: `step` if each is a multiple of it, else 1. */
+export function commonStep(step: bigint, amounts: readonly bigint[]): bigint {
+  return amounts.every((amount) => amount % step === 0n) ? step : 1n;
 }
 
 /** The smaller of two amounts; `Math.min` does not accept bigint. */

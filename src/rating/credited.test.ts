@@ -181,22 +181,32 @@ const anyMixed = fc.array(fc.record({ step: fc.integer({ min: -5, max: 1000 }), 
   maxLength: 10,
 });
 
+/** Cents, or what card networks take of a dinar. */
+const anyUnit = fc.constantFrom(1n, 10n);
+const times = ({ amount, discountAmount, taxAmount }: LineAmounts, unit: bigint): LineAmounts => {
+  return { amount: amount * unit, discountAmount: discountAmount * unit, taxAmount: taxAmount * unit };
+};
+
 const anyLines = fc.array(fc.tuple(anyLine, fc.boolean()), { minLength: 1, maxLength: 4 });
 
 test('refunds and credits by hand in any order, with voided ones between them, add up to their lines', () => {
   fc.assert(
-    fc.property(anyLines, anyMixed, fc.bigInt({ min: 0n, max: 2000n }), (given, steps, lowering) => {
+    fc.property(anyLines, anyMixed, fc.bigInt({ min: 0n, max: 2000n }), anyUnit, (given, steps, lowering, unit) => {
       const inclusive = given[0]?.[0].inclusive ?? false;
       const of = (whole: LineAmounts) => whole.amount - whole.discountAmount + (inclusive ? 0n : whole.taxAmount);
-      const lowered = loweredLines([...given.map(([{ line }]) => line), { ...nothing, amount: -lowering }]);
+      const wholes = given.map(([{ line }]) => times(line, unit));
+      const lowered = loweredLines([...wholes, { ...nothing, amount: -lowering * unit }], unit);
       const lines = given.map(([{ line }, isUsage], index) => {
-        return { whole: line, lowered: lowered[index] ?? line, credited: nothing, isUsage };
+        const whole = wholes[index] ?? line;
+        return { whole, lowered: lowered[index] ?? whole, credited: nothing, isUsage };
       });
+      const partOf = (left: bigint, step: number) => (((left / unit) * BigInt(step) + 999n) / 1000n) * unit;
       const moneyLeft = () => lines.reduce((sum, { whole, credited }) => sum + of(minus(whole, credited)), 0n);
       const standing: { readonly index: number; readonly made: LineAmounts }[] = [];
       const credit = (index: number, made: LineAmounts) => {
         const line = lines[index];
         assert.ok(line !== undefined && made.amount >= 0n && made.discountAmount >= 0n && made.taxAmount >= 0n);
+        for (const share of Object.values(made)) assert.equal(share % unit, 0n, 'no part is finer than a step');
         line.credited = plus(line.credited, made);
         const rest = minus(line.whole, line.credited);
         assert.ok(rest.amount >= rest.discountAmount && rest.discountAmount >= 0n && rest.taxAmount >= 0n);
@@ -204,7 +214,7 @@ test('refunds and credits by hand in any order, with voided ones between them, a
         standing.push({ index, made });
       };
       const refund = (total: bigint) => {
-        const credits = creditsOfRefund(lines, total, inclusive);
+        const credits = creditsOfRefund(lines, total, inclusive, unit);
         assert.equal(
           credits?.reduce((sum, each) => sum + (each?.total ?? 0n), 0n),
           total,
@@ -215,15 +225,14 @@ test('refunds and credits by hand in any order, with voided ones between them, a
         const [voided] = step < 0 ? standing.splice(-step % Math.max(standing.length, 1), 1) : [];
         const line = lines[voided?.index ?? 0];
         if (voided !== undefined && line !== undefined) line.credited = minus(line.credited, voided.made);
-        else if (isRefund && step > 0 && moneyLeft() > 0n) refund((moneyLeft() * BigInt(step) + 999n) / 1000n);
+        else if (isRefund && step > 0 && moneyLeft() > 0n) refund(partOf(moneyLeft(), step));
         else if (step > 0 && line !== undefined && line.whole.amount > line.credited.amount) {
-          const amount = ((line.whole.amount - line.credited.amount) * BigInt(step) + 999n) / 1000n;
-          credit(0, creditOf(line, amount, inclusive));
+          credit(0, creditOf(line, partOf(line.whole.amount - line.credited.amount, step), inclusive, unit));
         }
       }
       if (moneyLeft() > 0n) refund(moneyLeft());
       assert.equal(moneyLeft(), 0n);
-      assert.equal(creditsOfRefund(lines, 1n, inclusive), null);
+      assert.equal(creditsOfRefund(lines, unit, inclusive, unit), null);
     }),
     { numRuns: 200 },
   );

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { allocate, mulDiv, smallerOf } from '../kernel/money.ts';
+import { allocate, commonStep, mulDiv, smallerOf } from '../kernel/money.ts';
 
 /** The amounts of an invoice line, or the part of them that credit notes have taken back. In minor units. */
 export interface LineAmounts {
@@ -29,14 +29,14 @@ export interface CreditedLine {
  * what is left, so they lower the lines that bear tax, in proportion to their net amounts. Worked example: lines of 1000
  * and -300 have 19 % of 700, 133, which is all on the first one. So its tax is that of an amount of 700.
  */
-export function loweredLines(lines: readonly LineAmounts[]): LineAmounts[] {
+export function loweredLines(lines: readonly LineAmounts[], step = 1n): LineAmounts[] {
   const nets = lines.map(({ amount, discountAmount, taxAmount }) => (taxAmount > 0n ? amount - discountAmount : 0n));
   const lowering = sumOf(lines.map(({ amount }) => (amount < 0n ? -amount : 0n)));
-  const shares = spread(smallerOf(lowering, sumOf(nets)), nets);
+  const shares = spread(smallerOf(lowering, sumOf(nets)), nets, step);
   return lines.map((line, index) => {
     const [net = 0n, share = 0n] = [nets[index], shares[index]];
     if (share === 0n) return line;
-    const discountAmount = mulDiv(line.discountAmount, net - share, net);
+    const discountAmount = mulDiv(line.discountAmount, net - share, net, step);
     return { ...line, amount: net - share + discountAmount, discountAmount };
   });
 }
@@ -47,12 +47,13 @@ export function loweredLines(lines: readonly LineAmounts[]): LineAmounts[] {
  * lowered amount, and at most all of it. So any sequence of credits of the whole line adds up exactly to its discount and
  * tax. Credits that were voided in between leave other roundings behind: a share is then moved to the nearest one that
  * leaves no negative rest. Worked example: a line of 1000 with a discount of 100 and 171 of tax is credited by 333, 333
- * and 334. It gives back discounts of 33, 34 and 33, and taxes of 57 each.
+ * and 334. It gives back discounts of 33, 34 and 33, and taxes of 57 each. Shares are multiples of `step`, where the line's are.
  */
 export function creditOf(
   { whole: line, credited: before, lowered }: CreditedLine,
   amount: bigint,
   inclusive: boolean,
+  step = 1n,
 ): LineCredit {
   const left = line.amount - before.amount;
   assert(amount > 0n && amount <= left, 'a credit is at most what is left of its line');
@@ -61,14 +62,14 @@ export function creditOf(
   const discountLeft = line.discountAmount - before.discountAmount;
   const netLeft = left - discountLeft;
   const discountAmount = within(
-    mulDiv(line.discountAmount, soFar, line.amount) - before.discountAmount,
+    mulDiv(line.discountAmount, soFar, line.amount, step) - before.discountAmount,
     largerOf(0n, amount - netLeft),
     smallerOf(amount, discountLeft),
   );
 
   const net = amount - discountAmount;
   const taxLeft = line.taxAmount - before.taxAmount;
-  const wanted = mulDiv(line.taxAmount, soFar, largerOf(lowered.amount, 1n)) - before.taxAmount;
+  const wanted = mulDiv(line.taxAmount, soFar, largerOf(lowered.amount, 1n), step) - before.taxAmount;
   const taxAmount = inclusive
     ? within(wanted, largerOf(0n, net - (netLeft - taxLeft)), smallerOf(net, taxLeft))
     : within(wanted, amount === left ? taxLeft : 0n, taxLeft);
@@ -91,6 +92,7 @@ export function creditsOfRefund(
   lines: readonly RefundableLine[],
   total: bigint,
   inclusive: boolean,
+  step = 1n,
 ): (LineCredit | null)[] | null {
   const left = lines.map(({ whole, credited }) => moneyOf(restOf(whole, credited), inclusive));
   if (total > sumOf(left)) return null;
@@ -106,12 +108,12 @@ export function creditsOfRefund(
       line.isUsage === isUsage ? largerOf(0n, (money[index] ?? 0n) - (shares[index] ?? 0n)) : 0n,
     );
     const part = smallerOf(open, sumOf(weights));
-    for (const [index, share] of spread(part, weights).entries()) shares[index] = (shares[index] ?? 0n) + share;
+    for (const [index, share] of spread(part, weights, step).entries()) shares[index] = (shares[index] ?? 0n) + share;
     open -= part;
   }
   return lines.map((line, index) => {
     const share = shares[index] ?? 0n;
-    return share === 0n ? null : creditOfTotal(line, share, inclusive);
+    return share === 0n ? null : creditOfTotal(line, share, inclusive, step);
   });
 }
 
@@ -125,16 +127,18 @@ export function creditOfTotal(
   { whole: line, credited: before, lowered }: CreditedLine,
   total: bigint,
   inclusive: boolean,
+  step = 1n,
 ): LineCredit {
   const rest = restOf(line, before);
   const money = moneyOf(rest, inclusive);
   assert(total > 0n && total <= money, 'a credit is at most what is left of its line');
   const whole = largerOf(moneyOf(lowered, inclusive), 1n);
   const soFar = moneyOf(before, inclusive) + total;
-  const proportionOf = (share: bigint) => mulDiv(share, soFar, whole);
+  const unit = commonStep(step, [total, ...Object.values(rest), before.taxAmount, before.discountAmount]);
+  const proportionOf = (share: bigint) => mulDiv(share, soFar, whole, unit);
 
   const netLeft = rest.amount - rest.discountAmount;
-  const mostNet = total === money ? netLeft : largerOf(0n, netLeft - 1n);
+  const mostNet = total === money ? netLeft : largerOf(0n, netLeft - unit);
   const leastTax = inclusive ? total - (netLeft - rest.taxAmount) : total - mostNet;
   const taxAmount = within(
     proportionOf(line.taxAmount) - before.taxAmount,
@@ -144,7 +148,8 @@ export function creditOfTotal(
   const subtotal = total - taxAmount;
   const net = inclusive ? total : subtotal;
   const leastDiscount = total === money ? rest.discountAmount : 0n;
-  const mostDiscount = total === money || net < netLeft ? rest.discountAmount : largerOf(0n, rest.discountAmount - 1n);
+  const mostDiscount =
+    total === money || net < netLeft ? rest.discountAmount : largerOf(0n, rest.discountAmount - unit);
   const discountAmount = within(
     proportionOf(lowered.discountAmount) - before.discountAmount,
     leastDiscount,
@@ -166,8 +171,8 @@ function moneyOf({ amount, discountAmount, taxAmount }: LineAmounts, inclusive: 
   return largerOf(0n, amount - discountAmount + (inclusive ? 0n : taxAmount));
 }
 
-function spread(total: bigint, weights: readonly bigint[]): bigint[] {
-  return total === 0n ? weights.map(() => 0n) : allocate(total, weights);
+function spread(total: bigint, weights: readonly bigint[], step: bigint): bigint[] {
+  return total === 0n ? weights.map(() => 0n) : allocate(total, weights, step);
 }
 
 function sumOf(amounts: readonly bigint[]): bigint {

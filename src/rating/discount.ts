@@ -70,7 +70,7 @@ export function discountLines(
   );
   const base = amounts.reduce((sum, amount) => (amount > 0n ? sum + amount : sum), 0n);
   const amount = discount === null ? 0n : discountAmount(discount, base, step);
-  return { base, amount, shares: spreadDiscount(amount, amounts) };
+  return { base, amount, shares: spreadDiscount(amount, amounts, step) };
 }
 
 /** Several discounts on the lines of an invoice, in minor units. */
@@ -110,15 +110,15 @@ export function discountInTurn(
 /**
  * Splits a discount over the lines it was computed on, in proportion to their amounts, in minor units. The shares add
  * up to the discount and none exceeds its line. A line of zero or less gets nothing. The discount is not negative and
- * at most the sum of the positive lines.
+ * at most the sum of the positive lines. The shares of multiples of `step` are such multiples.
  */
-export function spreadDiscount(discount: bigint, lineAmounts: readonly bigint[]): bigint[] {
+export function spreadDiscount(discount: bigint, lineAmounts: readonly bigint[], step = 1n): bigint[] {
   const discountable = lineAmounts.map((amount) => (amount > 0n ? amount : 0n));
   const sum = discountable.reduce((sumSoFar, amount) => sumSoFar + amount, 0n);
   assert(discount >= 0n && discount <= sum, 'a discount lies between nothing and the sum of its lines');
   // Without a discount there may be no positive line to weigh by.
   if (discount === 0n) return lineAmounts.map(() => 0n);
-  return allocate(discount, discountable);
+  return allocate(discount, discountable, step);
 }
 
 /** The invoices so far of a usage period that has become cheaper, in minor units. */

@@ -46,7 +46,7 @@ export interface TaxTerms {
  * and tax to the remainder. Each is rounded once, half away from zero, and split over the lines so that the shares add up. Included tax is taken out of
  * the prices, so the total is unchanged; other tax is added. A negative line is money that was paid before: it lowers
  * the sum, not the discount, and has no share of discount or tax. A line that is `exempt` bears no tax. A discount may be for the lines at some of the `priceIds` only. Worked examples I1 to I4, I6 and I8; 1000 plus 19 % is
- * 1190, and 1190 including 19 % is 1000 and 190. The total of lines that are multiples of `step` is one too.
+ * 1190, and 1190 including 19 % is 1000 and 190. Of lines that are multiples of `step` the total and all shares are such multiples too.
  */
 export function invoiceAmounts(
   lineAmounts: readonly bigint[],
@@ -64,7 +64,7 @@ export function invoiceAmounts(
   const taxed = lineAmounts.map((amount, index) => (exempt[index] ? 0n : amount - (discountShares[index] ?? 0n)));
   const taxable = taxableAmount(taxed);
   const taxAmount = tax === null ? 0n : taxRounding(tax, taxable, step).rounded;
-  const taxShares = spreadTax(taxAmount, taxed);
+  const taxShares = spreadTax(taxAmount, taxed, step);
   const subtotal = tax?.inclusive ? left - taxAmount : left;
   return {
     sum,
@@ -109,12 +109,13 @@ function millionthsOfPercent(percentage: string): bigint {
   return BigInt(whole + decimals.padEnd(percentageDecimals, '0'));
 }
 
-function spreadTax(taxAmount: bigint, taxableAmounts: readonly bigint[]): bigint[] {
+function spreadTax(taxAmount: bigint, taxableAmounts: readonly bigint[], step: bigint): bigint[] {
   // Without tax there may be no positive line to weigh by.
   if (taxAmount === 0n) return taxableAmounts.map(() => 0n);
   return allocate(
     taxAmount,
     taxableAmounts.map((amount) => (amount > 0n ? amount : 0n)),
+    step,
   );
 }
 

@@ -143,7 +143,7 @@ test('of a change in dinars that comes too late, a whole ten of fils is given ba
   await chargeOn('pm_card_mastercard');
   await moveTo(day(31));
   const { data } = await app.get(`/invoices?subscriptionId=${subscriptionId}`, options);
-  // The usage of 10 bears 1 or 2 of the tax.
+  // The usage of 10 bears none of the tax, of which a share is a whole ten too.
   assert.deepEqual(
     data.map((each: Body) => [each.total, each.status, each.amountRefunded]),
     [
@@ -193,6 +193,42 @@ test('usage in dinars that became cheaper pays back a whole ten of fils, whateve
     data.map((each: Body) => each.total),
     [2700, 3600, 2700 - 780],
   );
+  await assertSound(app);
+});
+
+test('a line in dinars is credited in whole and in part, with shares of its discount and tax that can be given back', async () => {
+  const { testKey: key } = await app.newOrganization();
+  const options = { key };
+  const sender = { post: (path: string, body?: unknown) => app.post(path, body, options) };
+  await app.put('/test-clock', { testClock: { now: april } }, options);
+  await app.put('/settings', { settings: { currency: 'KWD', taxProvider: 'rates' } }, options);
+  await sender.post('/tax-rates', { taxRate: { country: 'KW', type: 'vat', percentage: '15' } });
+  const discount = { name: 'Less', code: 'LESS', amount: 7, amountType: 'percent', duration: 'once' };
+  await sender.post('/discounts', { discount });
+  const { customerId } = await newCustomer(sender, 'ahmadi', { billingAddress: { address: { country: 'KW' } } });
+  const lines = [
+    { description: 'Workshop', unitAmount: 9990 },
+    { description: 'Travel', unitAmount: 5030 },
+    { description: 'Books', unitAmount: 3330 },
+  ];
+  const written = { customerId, lines, discountCode: 'LESS' };
+  const { invoice, invoiceLineItems } = await sender.post('/invoices', { invoice: written });
+  await sender.post(`/invoices/${invoice.id}/finalize`);
+  // 18.350 less 1.280 are 17.070, and 15 % of that are 2.560.
+  assert.equal(invoice.total, 19_630);
+  const [workshop, travel, books] = invoiceLineItems.map(({ id: invoiceLineItemId }: Body) => ({ invoiceLineItemId }));
+  const credit = async (settle: string, ...credited: Body[]) => {
+    const creditNote = { lines: credited, settle };
+    return (await sender.post(`/invoices/${invoice.id}/credit-notes`, { creditNote })).creditNote.total;
+  };
+  // 5.030 with 0.350 of the discount and 0.700 of the tax, and 2.340 with 0.160 and 0.330.
+  assert.deepEqual(
+    [await credit('offset', travel), await credit('offset', { ...workshop, amount: 2340 })],
+    [5380, 2510],
+  );
+  const { payment } = await sender.post(`/invoices/${invoice.id}/record-payment`, { payment: {} });
+  await sender.post(`/payments/${payment.id}/refund`, { partialAmount: 1230 });
+  assert.equal(await credit('refund', books, workshop), 19_630 - 5380 - 2510 - 1230);
   await assertSound(app);
 });
 
