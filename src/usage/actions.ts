@@ -221,6 +221,8 @@ export async function listUsageByDay(
     const { startAt: start, endAt } = periods.get(subscriptionId) ?? {};
     if (meter === null || isMeasured(meter) || start === undefined || endAt === undefined) continue;
     const period = { start, end: Math.min(endAt, before) };
+    // A pause at its first instant has left nothing of it.
+    if (period.end <= start) continue;
     const unit = period.end - start > mostDays * msPerDay ? 'month' : 'day';
     const filter = { usageMeterId, subscriptionId, customerId: undefined };
     const range = { from: start, to: period.end };

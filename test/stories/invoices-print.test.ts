@@ -196,6 +196,21 @@ test('an invoice with usage has an annex of the units of each day, and its payme
   assert.equal((await extractText(await getDocumentProxy(ofInvoice.bytes), { mergePages: true })).text, text);
 });
 
+test('the invoice of a resumption has its page and PDF after a pause at the first instant of a period', async () => {
+  const organization = await app.newOrganization();
+  const caller = callerOf(app, organization);
+  await beginYears(app, organization, caller, instant('2026-01-01'));
+  const { subscriptionId } = await subscribeFor(caller, 'ada', { plan: 'month', token: 'pm_card_visa' });
+  await caller.post(`/subscriptions/${subscriptionId}/pause`, { pause: {} });
+  await caller.moveTo(instant('2026-01-10'));
+  await caller.post(`/subscriptions/${subscriptionId}/resume`);
+  const { data: invoices } = await caller.get(`/invoices?subscriptionId=${subscriptionId}`);
+  assert.equal(invoices.length, 2);
+  for (const { id } of invoices)
+    for (const form of ['html', 'pdf'])
+      assert.ok((await file(`/invoices/${id}/${form}`, organization.testKey)).bytes.length > 0);
+});
+
 test('a payment without its money has no receipt', async () => {
   const owing = await plans.newCustomer('pm_card_processing');
   await plans.subscribe({ customerId: owing.customerId, priceSlug: 'pro-monthly' });
