@@ -78,13 +78,17 @@ export class Budgets {
     for (const counter of counters) counter.committed = this.#worth(counter, true);
   }
 
-  /** The refusal of a use that does not fit into a blocking limit, or null. A use that costs nothing fits. */
+  /**
+   * The refusal of a use that does not fit into a blocking limit, or null. A use that costs nothing fits. It has to fit also if
+   * all holds are released: in volume tiers their units may make it cheaper.
+   */
   refusal(use: SpendUse): Problem | null {
     for (const counter of this.#of(use)) {
       if (counter.limit.action !== 'block') continue;
-      const { committed, limit } = counter;
-      const after = this.#after(counter, use);
-      if (after > limit.amount && after > committed) return refusalOf(counter);
+      const { committed, used, limit } = counter;
+      const fits = (before: bigint, after: bigint) => after <= limit.amount || after <= before;
+      if (!fits(committed, this.#after(counter, use, true)) || !fits(used, this.#after(counter, use, false)))
+        return refusalOf(counter);
     }
     return null;
   }
@@ -111,10 +115,10 @@ export class Budgets {
     return isBeyond;
   }
 
-  /** Takes back a use that was added in memory. */
+  /** Takes back a use that was added in memory. In volume tiers fewer units may cost more, which nobody has to fit in. */
   takeBack(use: SpendUse): void {
     const pool = use.pool && { ...use.pool, drawn: -use.pool.drawn };
-    this.add({ ...use, pool, ...takeUsage(use) }, true);
+    this.add({ ...use, pool, ...takeUsage(use) }, false);
   }
 
   /** Stores the counters, and publishes which thresholds were crossed. */
@@ -143,11 +147,12 @@ export class Budgets {
     });
   }
 
-  #after(counter: Counter, use: SpendUse): bigint {
-    if (counter.limit.unit === 'units') return counter.committed + unitsOf(counter.limit, use);
+  #after({ limit, used, committed, byPrice, held }: Counter, use: SpendUse, withHeld: boolean): bigint {
+    const before = withHeld ? committed : used;
+    if (limit.unit === 'units') return before + unitsOf(limit, use);
     const { priceId } = use;
-    const now = addUsage(counter.byPrice.get(priceId) ?? noUsage, counter.held.get(priceId) ?? noUsage);
-    return counter.committed - this.#worthAt(priceId, now) + this.#worthAt(priceId, addUsage(now, use));
+    const now = addUsage(byPrice.get(priceId) ?? noUsage, (withHeld ? held.get(priceId) : null) ?? noUsage);
+    return before - this.#worthAt(priceId, now) + this.#worthAt(priceId, addUsage(now, use));
   }
 
   #worth({ limit, units, byPrice, held }: Counter, withHeld: boolean): bigint {

@@ -131,6 +131,40 @@ describe('a blocking limit', () => {
     await assertBooksAreRight(app);
   });
 
+  test('in money refuses what fits beside a hold only, in volume tiers whose last unit makes all of them cheaper', async () => {
+    const spender = await insertSpender(app, { credits: 1000, now: noon });
+    await app.put(`/usage-meters/${spender.meterId}`, { usageMeter: { eventName: 'call' } });
+    const tiers = [
+      { upTo: 9, unitAmount: '100' },
+      { upTo: null, unitAmount: '10' },
+    ];
+    await app.post('/prices', {
+      price: {
+        ...{ type: 'usage', usageMeterId: spender.meterId, slug: 'volume', isDefault: true },
+        pricing: { model: 'volume', tiers },
+      },
+    });
+    await spender.limit([{ period: 'day', amount: 500, unit: 'money' }]);
+    const volume = { priceSlug: 'volume' };
+    const { hold } = (await spender.hold(10)).body;
+    // With the hold 16 units are 160. Without it 6 units are 600.
+    assert.equal((await spender.consume({ amount: 6, ...volume })).status, 402);
+    assert.equal((await spender.consume({ amount: 5, ...volume })).status, 200);
+    await spender.release(hold.id);
+    await spender.use({ amount: 4, ...volume });
+    // The tenth unit makes 900 to 100. A meter without credits refuses the event, and it is taken back.
+    await app.post('/usage-meters', {
+      usageMeter: { name: 'Tokens', slug: 'tokens', eventName: 'call', pricingModelId: spender.pricingModelId },
+    });
+    await spender.use({ priceSlug: undefined, usageMeterSlug: 'tokens' });
+    const { status, body } = await spender.consume({ priceSlug: undefined, eventName: 'call' });
+    assert.deepEqual([status, body.reason], [402, 'insufficient_balance']);
+    assert.deepEqual(await spender.spent(), [900]);
+    assert.equal((await spender.consume(volume)).status, 200);
+    assert.deepEqual(await spender.spent(), [100]);
+    await assertBooksAreRight(app);
+  });
+
   test('begins again with the next day, and with the next billing period of its subscription', async () => {
     const spender = await insertSpender(app, { credits: 1000, now: noon });
     await spender.limit([
