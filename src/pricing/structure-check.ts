@@ -15,9 +15,11 @@ import {
   type UpdatedStructure,
 } from './structure.ts';
 import {
+  conditionalPrices,
   describeContents,
   kindOfStored,
   kindOfStructure,
+  nameOfRate,
   type PricingModelContents,
   representatives,
   slugsOfSubjects,
@@ -345,15 +347,11 @@ function eventNameIssues({ usageMeters }: Structure): Issue[] {
 
 /** An issue for each rate of a plan that is a price with conditions. */
 function rateIssues({ products, usageMeters }: Structure): Issue[] {
-  const conditional = new Set(
-    usageMeters.flatMap(({ usageMeter: { slug: meter }, prices }) =>
-      prices.filter(({ where }) => where !== null).map(({ slug }) => `${meter} ${slug}`),
-    ),
-  );
+  const conditional = conditionalPrices(usageMeters);
   return products.flatMap(({ product: { usagePrices } }, index) =>
-    usagePrices.flatMap(({ usageMeterSlug, priceSlug }, position) => {
+    usagePrices.flatMap((rate, position) => {
       const path = ['products', index, 'product', 'usagePrices', position, 'priceSlug'];
-      return conditional.has(`${usageMeterSlug} ${priceSlug}`) ? [structureIssue(path, rateWithConditions)] : [];
+      return conditional.has(nameOfRate(rate)) ? [structureIssue(path, rateWithConditions)] : [];
     }),
   );
 }

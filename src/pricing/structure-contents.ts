@@ -109,15 +109,17 @@ export function describeContents(contents: PricingModelContents, now: Instant): 
     if (feature !== undefined && isLinkActive(link, now))
       append(given, link.productId, { ...feature, value: link.value ?? null });
   }
+  const usageMeters = contents.usageMeters.map((meter) => describeUsageMeter(meter, ofUsageMeter.get(meter.id) ?? []));
   return {
     features: [...features.values()].map((feature) => describeFeature(feature, slugOfSubject, slugOfResource)),
     products: [...representatives(contents.products).values()].map((product) => {
       const granted = (given.get(product.id) ?? [])
         .sort((a, b) => a.place - b.place)
         .map(({ slug, value }) => ({ slug, value }));
-      return describeProduct(product, standingPrice(ofProduct.get(product.id) ?? []), granted);
+      const described = describeProduct(product, standingPrice(ofProduct.get(product.id) ?? []), granted);
+      return described.product.active ? described : withoutLostRates(described, usageMeters);
     }),
-    usageMeters: contents.usageMeters.map((meter) => describeUsageMeter(meter, ofUsageMeter.get(meter.id) ?? [])),
+    usageMeters,
     resources: [...representatives(contents.resources).values()].map(({ slug, name, active }) => ({
       slug,
       name,
@@ -220,6 +222,26 @@ function describeProduct(
     price: describeProductPrice(price),
     features,
   };
+}
+
+/** A product that is not sold keeps its rates, though a price with conditions, which is none, may have got the slug. */
+function withoutLostRates(described: ProductStructure, usageMeters: readonly UsageMeterStructure[]): ProductStructure {
+  const conditional = conditionalPrices(usageMeters);
+  const usagePrices = described.product.usagePrices.filter((rate) => !conditional.has(nameOfRate(rate)));
+  return { ...described, product: { ...described.product, usagePrices } };
+}
+
+/** The prices with conditions, which are no rates, named as rates are. */
+export function conditionalPrices(usageMeters: readonly UsageMeterStructure[]): ReadonlySet<string> {
+  return new Set(
+    usageMeters.flatMap(({ usageMeter: { slug: usageMeterSlug }, prices }) =>
+      prices.filter(({ where }) => where !== null).map(({ slug }) => nameOfRate({ usageMeterSlug, priceSlug: slug })),
+    ),
+  );
+}
+
+export function nameOfRate({ usageMeterSlug, priceSlug }: { usageMeterSlug: string; priceSlug: string | null }) {
+  return `${usageMeterSlug} ${priceSlug}`;
 }
 
 function describeProductPrice(price: ProductPrice): ProductPriceStructure {

@@ -139,3 +139,24 @@ test('no trial may be written as 0 or left out: neither replaces the price', asy
   delete body.products[0].price.trialPeriodDays;
   await putsNothing(id, body);
 });
+
+test('a product that is not sold is exported without a rate whose slug a price with conditions has got', async () => {
+  const body = acme();
+  const pro = { slug: 'pro-rate', unitPrice: 2, isDefault: false };
+  body.usageMeters[0].prices.push(pro);
+  const usagePrices = [{ usageMeterSlug: 'api-calls', priceSlug: 'pro-rate' }];
+  body.products[0].product.usagePrices = usagePrices;
+  const { id, products } = await setUp(body);
+  await app.put(`/products/${products[0].id}`, { product: { active: false } });
+  assert.deepEqual((await exportOf(id)).products[0].product.usagePrices, usagePrices);
+
+  const { products: stored, usageMeters, ...rest } = await exportOf(id);
+  const prices = usageMeters[0].prices.map((price: Body) =>
+    price.slug === pro.slug ? { ...price, where: { region: ['eu'] } } : price,
+  );
+  await put(id, { ...rest, products: stored.slice(1), usageMeters: [{ ...usageMeters[0], prices }] });
+  const exported = await exportOf(id);
+  await putsNothing(id, exported);
+  const again = await setUp(exported);
+  assert.deepEqual((await exportOf(again.id)).products, exported.products);
+});
