@@ -112,6 +112,11 @@ async function findRates(
   return decideUsagePrices(requested, meters, await listActivePricesBySlug(work, pricingModelId, slugs));
 }
 
+/** The rates by their slugs. A product that is sold again takes the prices that have them now: its own may have ended. */
+function namesOf(rates: readonly ProductUsagePrice[]): UsagePricesInput {
+  return rates.map(({ usageMeterSlug, priceSlug }) => ({ usageMeterSlug, priceSlug }));
+}
+
 /** Adds the price to its usage meter, and returns the product's own price. */
 async function sellByUsage(work: Work, { pricingModelId }: Product, price: UsagePriceInput) {
   const meter = await required(work, findUsageMeter, price.usageMeterId, 'usageMeterNotFound');
@@ -184,7 +189,7 @@ export async function updateProduct(
 ): Promise<{ product: Product; expiredProductFeatureIds: string[] }> {
   refuseOtherId(id, change.id);
   const before = await requiredLocked(work, store.findProduct, id, 'productNotFound');
-  const { usagePrices: requested } = change;
+  const requested = change.usagePrices ?? (change.active && !before.active ? namesOf(before.usagePrices) : undefined);
   const rates = requested && (await findRates(work, before.pricingModelId, requested));
   const after = decideProductChange(before, change, rates);
   const prices = await listPricesOfProducts(work, [id]);

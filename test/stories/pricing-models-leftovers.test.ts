@@ -160,3 +160,27 @@ test('a product that is not sold is exported without a rate whose slug a price w
   const again = await setUp(exported);
   assert.deepEqual((await exportOf(again.id)).products, exported.products);
 });
+
+test('a product that is sold again by itself takes the price that has the slug of its rate now', async () => {
+  const body = acme();
+  body.products[0].product.usagePrices = [{ usageMeterSlug: 'api-calls', priceSlug: 'call-overage' }];
+  const { id, products } = await setUp(body);
+  const path = `/products/${products[0].id}`;
+  await app.put(path, { product: { active: false } });
+  const { products: stored, usageMeters, ...rest } = await exportOf(id);
+  const reprice = async (change: Body) => {
+    const prices = [{ ...usageMeters[0].prices[0], ...change }];
+    await put(id, { ...rest, products: stored.slice(1), usageMeters: [{ ...usageMeters[0], prices }] });
+    return (await app.get(`/prices?usageMeterId=${products[0].usagePrices[0].usageMeterId}`)).data;
+  };
+  const dearer = (await reprice({ unitPrice: 5 })).find(({ unitPrice }: Body) => unitPrice === 5);
+  const { product } = await app.put(path, { product: { active: true } });
+  assert.equal(product.usagePrices[0].priceId, dearer.id);
+  await putsNothing(id, await exportOf(id));
+
+  await app.put(path, { product: { active: false } });
+  await reprice({ slug: 'other' });
+  const refused = await app.request('PUT', path, { product: { active: true } });
+  assert.deepEqual([refused.status, refused.body.issues[0].path], [400, ['product', 'usagePrices', 0, 'priceSlug']]);
+  await app.put(path, { product: { active: true, usagePrices: [] } });
+});
