@@ -2,6 +2,8 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { apiPrefix } from '../http/api.ts';
 import { addressAsked } from '../http/connections.ts';
 import type { RateLimit } from '../http/rate-limit.ts';
+import { validationProblem } from '../http/request.ts';
+import { jsonIssues } from '../kernel/json.ts';
 import { Problem } from '../kernel/problem.ts';
 import type { SignIn, SignInOptions } from '../people/actions-sign-in.ts';
 import { addressHeader, signInPath } from '../people/person.ts';
@@ -71,12 +73,28 @@ export function registerSignIn(server: FastifyInstance, context: SignInContext):
       bodyLimit: maxBodyBytes,
       handler: async (request, reply) => {
         rateLimit?.admitPage('address', request.ip);
+        refuseUnstorable(request);
         const origin = originOf(publicUrl, request);
         return answer(reply, await signIn.handle(origin, toWebRequest(origin, request)));
       },
     });
     done();
   });
+}
+
+/** Refuses texts that the database cannot store. The library would ask it with them, and answer a fault of ours. */
+function refuseUnstorable({ params, query, body }: FastifyRequest): void {
+  const issues = [params, query, Buffer.isBuffer(body) ? jsonOf(body) : null].flatMap((part) => jsonIssues(part));
+  if (issues.length > 0) throw validationProblem(issues);
+}
+
+/** The JSON of a body. The library itself refuses what is none, and a form has the answer of a provider. */
+function jsonOf(body: Buffer): unknown {
+  try {
+    return JSON.parse(body.toString('utf8'));
+  } catch {
+    return null;
+  }
 }
 
 function toWebRequest(origin: string, { method, url, headers, body, ip }: FastifyRequest): Request {

@@ -4,6 +4,7 @@ import { betterAuth } from 'better-auth';
 import { APIError, createAuthMiddleware, isAPIError } from 'better-auth/api';
 import { twoFactor } from 'better-auth/plugins';
 import { LRUCache } from 'lru-cache';
+import { z } from 'zod';
 import type { Database } from '../database/database.ts';
 import { newId } from '../database/new-id.ts';
 import type { Encryption } from '../jobs/encryption.ts';
@@ -138,7 +139,7 @@ function createAuth(
         schema: { passkey: { modelName: 'peoplePasskeys' } },
       }),
     ],
-    hooks: { before: limitTries(worker), after: forgetTries(worker) },
+    hooks: { before: checkRequest(worker), after: forgetTries(worker) },
     advanced: {
       cookiePrefix: 'tollkeeper',
       useSecureCookies: origin.startsWith('https:'),
@@ -182,9 +183,20 @@ function tryKey(body: unknown): string | null {
   return `password ${createHash('sha256').update(normalEmail(email)).digest('hex')}`;
 }
 
-/** Limits the tries of one password, because many addresses together are not limited by their own. */
-function limitTries(worker: Database) {
+/** What people change of themselves, as the database stores it. */
+const Profile = z.object({ name: z.string().trim().min(1).max(255).optional(), image: z.string().max(2048).nullish() });
+
+/**
+ * Limits the tries of one password, because many addresses together are not limited by their own. Refuses a name that cannot be
+ * stored: the library takes any.
+ */
+function checkRequest(worker: Database) {
   return createAuthMiddleware(async (context) => {
+    if (context.path === '/update-user' && !Profile.safeParse(context.body ?? {}).success)
+      throw new APIError('BAD_REQUEST', {
+        code: 'INVALID_NAME',
+        message: 'A name has 1 to 255 characters, and the address of an image at most 2048.',
+      });
     const key = context.path === passwordPath ? tryKey(context.body) : null;
     if (key === null) return;
     if ((await store.countTry(worker, key, tries.windowMs, Date.now())) > tries.most)

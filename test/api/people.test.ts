@@ -375,6 +375,30 @@ test('nobody makes an account without a link', async () => {
   assert.equal(answer.status, 400, JSON.stringify(answer.body));
 });
 
+test('a text that cannot be stored is the mistake of whoever sends it', async () => {
+  const { browser } = await personWith(app, 'viewer');
+  const { token } = await linkFor(app, 'viewer', 'nul@people.test');
+  const status = async (path: string, body?: unknown) =>
+    (await browser.send(body === undefined ? 'GET' : 'POST', path, body)).status;
+  assert.deepEqual(
+    [
+      await status('/auth/invitation/accept', { token, name: 'a\0b', password: passwordOfAll }),
+      await status('/auth/company/start', { organizationId: 'a\0b' }),
+      await status('/auth/company/verify-domain', { organizationId: 'a\0b' }),
+      await status('/auth/reset-password', { token: 'a\0b', newPassword: passwordOfAll }),
+      await status('/auth/reset-password/a%00b?callbackURL=/'),
+      await status('/auth/revoke-session', { token: 'a\0b' }),
+      await status('/auth/update-user', { name: 'a\0b' }),
+      await status('/auth/update-user', { name: 'a'.repeat(256) }),
+      await status('/auth/update-user', { name: ' ' }),
+      await status('/auth/update-user', { name: 5 }),
+      await status('/auth/update-user', { image: 'a'.repeat(2049) }),
+      await status('/auth/update-user', { name: 'A new name' }),
+    ],
+    [400, 400, 400, 400, 400, 400, 400, 400, 400, 400, 400, 200],
+  );
+});
+
 test('ten wrong passwords in a row lock out the eleventh try, also with the right one and from other addresses', async () => {
   const { email } = await personWith(app, 'viewer');
   const statuses: number[] = [];
