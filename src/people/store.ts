@@ -57,18 +57,31 @@ export async function findUserId(worker: Database, email: string): Promise<strin
 }
 
 /**
+ * Lets the invitations of an organization be made and used one after the other only, until the transaction ends. Taken before
+ * their rows, so that nobody waits in a circle.
+ */
+export async function lockInvitations(db: Database, organizationId: string): Promise<void> {
+  await sql`
+    select pg_advisory_xact_lock(hashtextextended(current_schema() || ' invitations ' || ${organizationId}, 0))`.execute(
+    db,
+  );
+}
+
+/**
  * Marks an invitation as used by a person; false if it was used, has expired, or was the first link and there is somebody
- * now. The lock lets two of the links of an organization be used one after the other only.
+ * now.
  */
 export async function useInvitation(
   db: DatabaseTransaction,
   { tokenHash, userId, action }: { readonly tokenHash: Buffer; readonly userId: string; readonly action: string },
   now: Instant,
 ): Promise<boolean> {
-  await sql`
-    select set_config('tollkeeper.user_id', ${userId}, true), set_config('tollkeeper.action', ${action}, true)
-      from organizations where id = (select organization_id from people_invitations where token_hash = ${tokenHash})
-       for no key update`.execute(db);
+  const { rows: found } = await sql<{ organizationId: string }>`
+    select organization_id, set_config('tollkeeper.user_id', ${userId}, true), set_config('tollkeeper.action', ${action}, true)
+      from people_invitations where token_hash = ${tokenHash}`.execute(db);
+  const [invitation] = found;
+  if (invitation === undefined) return false;
+  await lockInvitations(db, invitation.organizationId);
   const { rows } = await sql<{ isMember: boolean }>`
     with used as (
       update people_invitations i set accepted_at = ${now}, accepted_by = ${userId}
@@ -120,11 +133,8 @@ interface NewInvitation {
 /** Stores an invitation in place of an open one for the same address. */
 export async function insertInvitation(db: Database, invitation: NewInvitation, now: Instant): Promise<void> {
   const { id, organizationId, role, email, tokenHash, expiresAt } = invitation;
-  // The lock lets each of several at once take the place of the one before.
-  await sql`
-    select pg_advisory_xact_lock(hashtextextended(current_schema() || ' invitations ' || ${organizationId}, 0))`.execute(
-    db,
-  );
+  // Each of several at once takes the place of the one before.
+  await lockInvitations(db, organizationId);
   await sql`
     delete from people_invitations
      where organization_id = ${organizationId} and email is not distinct from ${email} and accepted_at is null`.execute(
@@ -138,9 +148,10 @@ export async function insertInvitation(db: Database, invitation: NewInvitation, 
 /** The first organization, if nobody belongs to any yet. Starts at the same time wait for each other. The worker's connection. */
 export async function findUnownedOrganization(db: DatabaseTransaction): Promise<string | null> {
   const { rows } = await sql<{ id: string }>`
-    select id from organizations order by created_at, id limit 1 for no key update`.execute(db);
+    select id from organizations order by created_at, id limit 1`.execute(db);
   const [first] = rows;
   if (first === undefined) return null;
+  await lockInvitations(db, first.id);
   const { rows: somebody } = await sql`select from people_memberships limit 1`.execute(db);
   return somebody.length > 0 ? null : first.id;
 }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { routesOfPeople } from '../../src/api/routes.ts';
 import { createApp } from '../../src/app.ts';
 import { createEncryption, keyBytes } from '../../src/jobs/encryption.ts';
@@ -276,6 +277,33 @@ describe('members', () => {
     const about = ({ url }: Body) => new Browser(app).send('GET', `/auth/invitation?token=${tokenOf(url)}`);
     const statuses = (await Promise.all(made.map(about))).map(({ status }) => status);
     assert.deepEqual(statuses.sort(), [200, 404, 404, 404, 404, 404]);
+  });
+
+  test('who join with a link while it is replaced are members, and nobody waits in a circle', async () => {
+    const { browser } = await personWith(app, 'owner');
+    const { token } = await linkFor(app, 'viewer', 'late@people.test');
+    const other = await app.ownerPool.connect();
+    await other.query('begin');
+    await other.query('select from organizations where id = $1 for no key update', [app.id]);
+    const waits = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
+    const untilBlocked = async (asked: Promise<unknown>, count: number) => {
+      let isDone = false;
+      void asked.then(() => {
+        isDone = true;
+      });
+      while (!isDone && (await app.ownerPool.query(waits)).rows.length < count) await sleep(10);
+    };
+    const person = { token, name: 'Late', password: passwordOfAll };
+    const accepted = new Browser(app).send('POST', '/auth/invitation/accept', person);
+    await untilBlocked(accepted, 1);
+    const invitation = { email: 'late@people.test', role: 'viewer' };
+    const invited = browser.ask('POST', '/invitations', { invitation });
+    await untilBlocked(invited, 2);
+    // After a second PostgreSQL looks for a deadlock, and finds none yet.
+    await sleep(1100);
+    await other.query('commit');
+    other.release();
+    assert.deepEqual([(await accepted).status, (await invited).status], [200, 409]);
   });
 
   test('of another organization join with the account that they have, and nobody else in their place', async () => {
