@@ -141,7 +141,8 @@ export async function planAdjustment(
     !takesInterval &&
     inAdvance.newTotal < inAdvance.currentTotal &&
     arrears.newTotal > arrears.currentTotal;
-  const timing = decideTiming(requested.timing, { currentTotal, newTotal, movesToArrears });
+  const becomesPaid = subscription.isFreePlan && items.some(mayCost);
+  const timing = decideTiming(requested.timing, { currentTotal, newTotal, becomesPaid, movesToArrears });
   const anchor = decideAnchor(requested, { takesInterval, timing, isTrial: period.trialPeriod });
   const isNow = timing === 'immediately';
   if (isNow) await refuseSecondPlan(work, subscription, items);

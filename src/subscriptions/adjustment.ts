@@ -180,8 +180,15 @@ export function decideTiming(
   {
     currentTotal,
     newTotal,
+    becomesPaid = false,
     movesToArrears = false,
-  }: { currentTotal: bigint; newTotal: bigint; movesToArrears?: boolean },
+  }: {
+    readonly currentTotal: bigint;
+    readonly newTotal: bigint;
+    /** Whether a free plan becomes one that may cost something, whatever its quantities cost. */
+    readonly becomesPaid?: boolean;
+    readonly movesToArrears?: boolean;
+  },
 ): ResolvedTiming {
   if (movesToArrears && requested === 'immediately') {
     const reason =
@@ -189,7 +196,8 @@ export function decideTiming(
       'billed in arrears; send at_end_of_current_billing_period or auto';
     throw invalid(['adjustment', 'timing'], reason);
   }
-  if (requested === 'at_end_of_current_billing_period' && currentTotal === 0n && newTotal > 0n) {
+  const costsMore = becomesPaid || (currentTotal === 0n && newTotal > 0n);
+  if (requested === 'at_end_of_current_billing_period' && costsMore) {
     const reason = 'a change from a plan that costs nothing to a paid one must be made immediately';
     throw invalid(['adjustment', 'timing'], reason);
   }

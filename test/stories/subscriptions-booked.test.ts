@@ -22,6 +22,7 @@ const december = instant('2026-12-01');
 const tenth = instant('2026-12-10');
 const january = instant('2027-01-01');
 
+const units = (upTo: number | null, unitAmount: string) => ({ upTo, unitAmount });
 const app = await startTestApp();
 await app.post('/pricing-models/setup', {
   name: 'Booked',
@@ -38,6 +39,7 @@ await app.post('/pricing-models/setup', {
     plan('pro', 3000, ['pro-calls', 'pro-seats']),
     plan('team', 5000, ['team-calls', 'sso', 'team-seats']),
     plan('community', 0),
+    plan('tiered', 0, [], { pricing: { model: 'graduated', tiers: [units(5, '0'), units(null, '700')] } }),
   ],
   usageMeters: [meter('calls', 'Calls', { slug: 'call', unitPrice: 1 })],
   resources: [resource('seat', 'Seat')],
@@ -279,6 +281,12 @@ test('a free plan does not become a paid one while Team is booked: nothing is ch
   assert.deepEqual([status, body.reason], [409, 'next_subscription_booked']);
   assert.equal((await changeTo('pro-monthly', 'preview-adjust')).body.canAdjust, false);
   assert.equal((await app.get(`/payments?customerId=${customerId}`)).total, 1);
+  // Its first five units cost nothing, and it is a paid plan all the same.
+  const later = { timing: 'at_end_of_current_billing_period', newSubscriptionItems: [{ priceSlug: 'tiered-monthly' }] };
+  const scheduled = await app.request('POST', `/subscriptions/${subscription.id}/adjust`, { adjustment: later });
+  assert.equal(scheduled.status, 400, JSON.stringify(scheduled.body));
+  await moveClock(tenth);
+  assert.deepEqual(namesOf((await billingOf(`booker-${made}`)).currentSubscriptions), ['team - Monthly']);
 });
 
 test('a plan that costs nothing can be booked too; then nothing fills the gap', async () => {
