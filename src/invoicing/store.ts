@@ -380,6 +380,9 @@ export async function hasAmounts(work: Work): Promise<boolean> {
         or exists (select from discounts where environment_id = ${work.environmentId} and (amount_type = 'fixed' or minimum_amount is not null))
         or exists (select from invoices where environment_id = ${work.environmentId})
         or exists (select from invoice_items where environment_id = ${work.environmentId})
+        or exists (select from subscription_price_overrides
+                    where environment_id = ${work.environmentId} and (unit_price > 0 or pricing is not null))
+        or exists (select from spend_limits where environment_id = ${work.environmentId} and unit = 'money')
         or exists (select from customer_balances where environment_id = ${work.environmentId}) as found`.execute(
     work.db,
   );

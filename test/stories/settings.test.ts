@@ -7,7 +7,9 @@ import { startTestApp } from '../support/harness.ts';
 import { setUpPlans } from '../support/plans.ts';
 import { newModel, newProduct, refused } from '../support/pricing-fixture.ts';
 import { pinnedKey } from '../support/pricing-models.ts';
+import { plan } from '../support/shop.ts';
 
+const zero = { features: [], usageMeters: [], resources: [], products: [plan('free', 0), plan('zero', 0)] };
 const app = await startTestApp();
 const put = (settings: unknown, key = app.testKey) => app.request('PUT', '/settings', { settings }, { key });
 
@@ -133,6 +135,21 @@ test('an item that waits for its invoice, and the least that a discount asks for
   const discount = { name: 'D', code: 'BIG', amount: 50, amountType: 'percent', duration: 'once', minimumAmount: 5000 };
   await app.post('/discounts', { discount }, { key: least });
   for (const key of [waiting, least]) refused(await put({ currency: 'JPY' }, key), 409, /must stay USD/);
+});
+
+test('an own price of something that costs others nothing keeps its currency, and so does a limit in money', async () => {
+  const [owning, limiting] = [(await app.newOrganization()).testKey, (await app.newOrganization()).testKey];
+  for (const key of [owning, limiting]) {
+    await app.post('/pricing-models/setup', { name: 'Zero', isDefault: true, ...zero }, { key });
+    await app.post('/customers', { customer: { externalId: 'own', email: 'o@acme.test', name: 'Own' } }, { key });
+  }
+  const startDate = Date.now() + 86_400_000;
+  const priceOverrides = [{ priceSlug: 'zero-monthly', unitPrice: 1000 }];
+  const booked = { customerExternalId: 'own', priceSlug: 'zero-monthly', startDate, priceOverrides };
+  await app.post('/subscriptions', booked, { key: owning });
+  const limits = [{ unit: 'money', amount: 5000, period: 'month', action: 'block' }];
+  await app.put('/customers/own/spend-controls', { spendControls: { limits } }, { key: limiting });
+  for (const key of [owning, limiting]) refused(await put({ currency: 'JPY' }, key), 409, /must stay USD/);
 });
 
 test('prices made while the currency changes are all in the currency that the environment ends with', async () => {
