@@ -6,9 +6,10 @@ import { usageOf } from '../invoicing/fitting-lines.ts';
 import { readNewInvoice } from '../invoicing/new-invoice.ts';
 import { findInvoice, type InvoiceRow, listParts } from '../invoicing/store.ts';
 import { listBilledUsage, saveCollections } from '../invoicing/store-collecting.ts';
+import type { Instant } from '../kernel/calendar.ts';
 import type { Settings } from '../organizations/setting.ts';
 import { readSettings } from '../organizations/store-settings.ts';
-import { listEverPaid, type PaymentRow } from '../payments/store.ts';
+import { findFirstFailure, listEverPaid, type PaymentRow } from '../payments/store.ts';
 import { movePurchase } from '../purchases/actions.ts';
 import type { PurchaseRow } from '../purchases/purchase.ts';
 import { findPurchasesOfInvoices } from '../purchases/store.ts';
@@ -243,6 +244,12 @@ async function end(work: Work, subscriptionId: string, how: Pick<Ending, 'neverW
   return endSubscription(work, locked, { at: work.now, reason: 'non_payment', ...how });
 }
 
+/** When the last retry comes, counted from the failure that this collection began with: a reversal may begin it late. */
+async function lastAttempt(work: Work, invoice: InvoiceRow, retryDays: readonly number[]): Promise<Instant> {
+  const first = await findFirstFailure(work, invoice.id, invoice.attemptCount);
+  return Math.max(lastRetryOf(invoice, first, retryDays), work.now);
+}
+
 /**
  * Schedules the next retry of each invoice, and sets the status of its subscription until then or, after the last
  * attempt, permanently.
@@ -255,13 +262,14 @@ async function scheduleRetries(
   if (failures.length === 0) return;
   const { dunning } = await readSettings(work);
   const { retryDays, terminalAction: action } = dunning;
-  const scheduled = failures.map(({ invoice, cause, isOnRequest, whole = invoice }) => {
-    const next = nextAttempt(invoice.attemptCount, retryDays, work.now);
+  const scheduled: (Pick<OwedAttempt, 'invoice' | 'cause'> & { readonly collected: InvoiceRow })[] = [];
+  for (const { invoice, cause, isOnRequest, whole = invoice } of failures) {
     // A declined payment on request ends nothing. An attempt of our own follows, which may, when the last retry would have come.
     const isToFollow = isOnRequest && action === 'canceled';
-    const nextAttemptAt = next ?? (isToFollow ? Math.max(lastRetryOf(invoice, retryDays), work.now) : null);
-    return { invoice: { ...invoice, nextAttemptAt }, cause, collected: { ...whole, nextAttemptAt } };
-  });
+    const next = nextAttempt(invoice.attemptCount, retryDays, work.now);
+    const nextAttemptAt = next ?? (isToFollow ? await lastAttempt(work, whole, retryDays) : null);
+    scheduled.push({ invoice: { ...invoice, nextAttemptAt }, cause, collected: { ...whole, nextAttemptAt } });
+  }
   await saveCollections(work, [...new Map(scheduled.map(({ collected }) => [collected.id, collected])).values()]);
   const owing = new Map<string, SubscriptionRow>();
   for (const { invoice, cause } of scheduled) {

@@ -116,13 +116,15 @@ export function moneyTakenBack<State extends Collection>(
   return { ...invoice, amountPaid, amountRefunded, offsetAmount, status, attemptCount };
 }
 
-/** The time of the last retry of an invoice whose attempts fail immediately from its due date on. */
+/** The time of the last retry of an invoice whose attempts fail immediately, from its due date or a later first failure on. */
 export function lastRetryOf(
   { dueDate, invoiceDate }: Pick<Dunnable, 'dueDate' | 'invoiceDate'>,
+  firstFailureAt: Instant | null,
   retryDays: readonly number[],
 ): Instant {
+  const due = dueDate ?? invoiceDate;
   return addDays(
-    dueDate ?? invoiceDate,
+    Math.max(due, firstFailureAt ?? due),
     retryDays.reduce((sum, days) => sum + days, 0),
   );
 }

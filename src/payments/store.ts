@@ -6,6 +6,7 @@ import { insertRecords, jsonRecords } from '../database/json-records.ts';
 import { selectPage } from '../database/select-page.ts';
 import { instantOfColumn, type Work } from '../database/work.ts';
 import type { TaxType } from '../invoicing/invoice.ts';
+import type { Instant } from '../kernel/calendar.ts';
 import type { CountryCode } from '../kernel/country.ts';
 import type { CurrencyCode } from '../kernel/currency.ts';
 import type { PageRequest } from '../kernel/pagination.ts';
@@ -188,6 +189,16 @@ export async function findLastPaid(work: Work, invoiceId: string): Promise<Payme
     .limit(1)
     .executeTakeFirst();
   return row ?? null;
+}
+
+/** The instant of the first of the last `failures` failed payments of an invoice; null: there is none. A reversal is one. */
+export async function findFirstFailure(work: Work, invoiceId: string, failures: number): Promise<Instant | null> {
+  const { rows } = await sql<{ first: Instant | null }>`
+    select min(updated_at) as first from (
+      select updated_at from payments
+       where environment_id = ${work.environmentId} and invoice_id = ${invoiceId} and status = 'failed'
+       order by updated_at desc limit ${failures}) last`.execute(work.db);
+  return rows[0]?.first ?? null;
 }
 
 /**

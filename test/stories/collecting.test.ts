@@ -220,6 +220,25 @@ test('a first payment that is taken back does not end the subscription: it was p
   assert.deepEqual(await debtor.invoices(), ['subscription_start open 3000, again on 2026-01-04']);
 });
 
+test('who tries cards for money that was taken back late has the time of the retries all the same', async () => {
+  const debtor = await newDebtor(app, {}, { dunning: { retryDays: [3, 5], terminalAction: 'canceled' } });
+  await debtor.moveTo('2026-02-20');
+  const { id } = await lastPayment(debtor);
+  await tell(debtor, id, { result: 'reversed', code: 'debit_returned', message: 'Returned by the bank.' });
+  await debtor.swapCard(declines);
+  const paymentMethodId = await debtor.attach(declines);
+  const pay = async () =>
+    (await debtor.send(`/invoices/${await openInvoiceOf(debtor)}/pay`, { paymentMethodId })).status;
+  for (let card = 1; card <= 3; card++) assert.equal(await pay(), 402);
+  assert.deepEqual(await debtor.invoices(), ['subscription_start paid 0', 'renewal open 3075, again on 2026-02-28']);
+  // No later card puts it off.
+  await debtor.moveTo('2026-02-24');
+  assert.equal(await pay(), 402);
+  assert.equal((await debtor.subscription()).status, 'past_due');
+  await debtor.moveTo('2026-02-28');
+  assert.equal((await debtor.subscription()).status, 'canceled');
+});
+
 test('money that came at the last attempt and is taken back is asked for again by the whole schedule', async () => {
   const debtor = await lapsed();
   await debtor.moveTo('2026-02-10');
