@@ -1,17 +1,14 @@
+import { digitsOf } from './currency.ts';
+
 /** Amounts, instants and words, as people read them. */
 
-const zeroDecimalDigits = 2;
 const locale = navigator.language;
-
-function digitsOf(currency: string): number {
-  const format = new Intl.NumberFormat('en', { style: 'currency', currency });
-  return format.resolvedOptions().maximumFractionDigits ?? zeroDecimalDigits;
-}
 
 /** An amount in the smallest unit of its currency: 4900 USD -> $49.00. */
 export function moneyText(amount: number, currency: string): string {
   const digits = digitsOf(currency);
-  return new Intl.NumberFormat(locale, { style: 'currency', currency }).format(amount / 10 ** digits);
+  const decimals = { minimumFractionDigits: digits, maximumFractionDigits: digits };
+  return new Intl.NumberFormat(locale, { style: 'currency', currency, ...decimals }).format(amount / 10 ** digits);
 }
 
 /** An amount as the axis of a chart has room for it: $12M. */
@@ -23,7 +20,8 @@ export function shortMoneyText(amount: number, currency: string): string {
 /** A price with fractions of the smallest unit, as a decimal text: 0.25 USD cents -> $0.0025. */
 export function exactMoneyText(amount: string | number, currency: string): string {
   const digits = digitsOf(currency);
-  const format = new Intl.NumberFormat(locale, { style: 'currency', currency, maximumFractionDigits: 12 });
+  const decimals = { minimumFractionDigits: digits, maximumFractionDigits: 12 };
+  const format = new Intl.NumberFormat(locale, { style: 'currency', currency, ...decimals });
   return format.format(Number(amount) / 10 ** digits);
 }
 
