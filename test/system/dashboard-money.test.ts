@@ -32,3 +32,24 @@ test('amounts are shown and taken with the decimals by which the service counts 
   await dialog.getByRole('button', { name: 'Leave as it is' }).click();
   assert.deepEqual(errors, []);
 });
+
+test('an amount with decimals is taken as somebody types it', async () => {
+  await visit(page, `/payments/${payment.id}`);
+  await page.getByRole('button', { name: 'Refund', exact: true }).click();
+  const dialog = page.getByRole('dialog');
+  const field = dialog.getByLabel('Amount in HUF');
+  for (const [typed, read, kept] of [
+    ['12.50', '12.50', '17.50'],
+    ['0.05', '0.05', '29.95'],
+    ['7.00', '7.00', '23.00'],
+  ] as const) {
+    await field.fill('');
+    await field.pressSequentially(typed);
+    assert.equal(await field.inputValue(), read);
+    await dialog.getByText(new RegExp(`^HUF\\s${kept} of the payment is kept\\.$`)).waitFor({ timeout: 5000 });
+  }
+  await dialog.getByRole('button', { name: 'Refund', exact: true }).click();
+  await dialog.waitFor({ state: 'hidden' });
+  assert.equal((await app.get(`/payments/${payment.id}`)).payment.refundedAmount, 700);
+  assert.deepEqual(errors, []);
+});

@@ -1,4 +1,5 @@
 import { NumberInput } from '@mantine/core';
+import { useState } from 'react';
 import { unitsOf } from './format.ts';
 
 interface AmountInputProps {
@@ -13,16 +14,30 @@ interface AmountInputProps {
   readonly mayBeNegative?: boolean;
 }
 
-/** Takes an amount as people write it, and hands it on in the smallest unit of its currency. */
+/** The amount that is typed, in the smallest unit; null for none. A text such as `12.` or `12.50` is on the way to one. */
+function amountOf(typed: number | string, units: number): number | null {
+  const amount = typed === '' ? Number.NaN : Math.round(Number(typed) * units);
+  return Number.isNaN(amount) ? null : amount;
+}
+
+/**
+ * Takes an amount as people write it, and hands it on in the smallest unit of its currency. What is typed stays while it
+ * means the value.
+ */
 export function AmountInput(props: AmountInputProps) {
   const { label, isLabelHidden = false, description, currency, value, onChange, max, mayBeNegative = false } = props;
   const units = unitsOf(currency);
+  const stored = value === null ? '' : value / units;
+  const [typed, setTyped] = useState<number | string>(stored);
   return (
     <NumberInput
       {...(isLabelHidden ? { 'aria-label': label } : { label: `${label} in ${currency}` })}
       {...(description !== undefined && { description })}
-      value={value === null ? '' : value / units}
-      onChange={(wanted) => onChange(typeof wanted === 'number' ? Math.round(wanted * units) : null)}
+      value={amountOf(typed, units) === value ? typed : stored}
+      onChange={(wanted) => {
+        setTyped(wanted);
+        onChange(amountOf(wanted, units));
+      }}
       {...(max !== undefined && { max: max / units })}
       {...(!mayBeNegative && { min: 0 })}
       decimalScale={Math.round(Math.log10(units))}
