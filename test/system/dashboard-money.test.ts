@@ -46,7 +46,7 @@ test('an amount with decimals is taken as somebody types it', async () => {
     await field.fill('');
     await field.pressSequentially(typed);
     assert.equal(await field.inputValue(), read);
-    await dialog.getByText(new RegExp(`^HUF\\s${kept} of the payment is kept\\.$`)).waitFor({ timeout: 5000 });
+    await dialog.getByText(new RegExp(`^HUF\\s${kept} of the payment is kept\\.$`)).waitFor();
   }
   await dialog.getByRole('button', { name: 'Refund', exact: true }).click();
   await dialog.waitFor({ state: 'hidden' });
