@@ -74,6 +74,30 @@ function Toggle({ label, checked, onChange }: ToggleProps) {
   return <Switch label={label} checked={checked} onChange={(event) => onChange(event.currentTarget.checked)} />;
 }
 
+interface AddressProps {
+  readonly lines: readonly string[];
+  readonly onChange: (lines: string[]) => void;
+}
+
+/** An address as somebody writes it. Its lines are those with something on them. */
+function AddressField({ lines, onChange }: AddressProps) {
+  const [text, setText] = useState(lines.join('\n'));
+  const change = (written: string) => {
+    setText(written);
+    const trimmed = written.split('\n').map((line) => line.trim());
+    onChange(trimmed.filter((line) => line !== ''));
+  };
+  return (
+    <Textarea
+      label="Address"
+      autosize
+      minRows={2}
+      value={text}
+      onChange={(event) => change(event.currentTarget.value)}
+    />
+  );
+}
+
 const seller: Part = {
   title: 'Seller',
   facts: ({ seller: known }) => [
@@ -97,13 +121,7 @@ const seller: Part = {
           value={known.email ?? ''}
           onChange={(event) => set({ email: event.currentTarget.value || null })}
         />
-        <Textarea
-          label="Address"
-          autosize
-          minRows={2}
-          value={(known.addressLines ?? []).join('\n')}
-          onChange={(event) => set({ addressLines: event.currentTarget.value.split('\n') })}
-        />
+        <AddressField lines={known.addressLines ?? []} onChange={(addressLines) => set({ addressLines })} />
         <TextInput
           label="Tax id"
           value={known.taxId ?? ''}

@@ -1,0 +1,41 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Role } from '../../src/kernel/permission.ts';
+import { openBrowser, serveDashboard, visit } from '../support/dashboard-fixture.ts';
+import { startTestApp } from '../support/harness.ts';
+import { personWith } from '../support/people-fixture.ts';
+import { setUpPlans } from '../support/plans.ts';
+
+const app = await startTestApp();
+const plans = await setUpPlans(app);
+const address = await serveDashboard(app);
+const { page, errors } = await openBrowser();
+const dialog = page.getByRole('dialog');
+
+async function signInAs(role: Role) {
+  const { browser } = await personWith(app, role);
+  await page.context().clearCookies();
+  await page
+    .context()
+    .addCookies([...browser.cookies].map(([name, value]) => ({ name, value, url: address, httpOnly: true })));
+  await page.goto(`${address}/api-keys`);
+  await page.getByRole('button', { name: /^Signed in as/ }).waitFor();
+  errors.length = 0;
+}
+
+await signInAs('owner');
+
+test('the address of the seller is written on several lines, and removed', async () => {
+  await visit(page, '/settings');
+  for (const [typed, stored] of [
+    ['Ring 1\n\nWien\n', ['Ring 1', 'Wien']],
+    ['', []],
+  ] as const) {
+    await page.getByRole('button', { name: 'Change seller' }).click();
+    await dialog.getByLabel('Address', { exact: true }).fill(typed);
+    await dialog.getByText('Address: ').waitFor();
+    await dialog.getByRole('button', { name: 'Save' }).click();
+    await dialog.waitFor({ state: 'hidden' });
+    assert.deepEqual((await app.get('/settings')).settings.seller.addressLines, stored);
+  }
+});
