@@ -39,3 +39,25 @@ test('the address of the seller is written on several lines, and removed', async
     assert.deepEqual((await app.get('/settings')).settings.seller.addressLines, stored);
   }
 });
+
+test('each page of the discounts is shown', async () => {
+  const { pricingModelId } = plans;
+  for (let at = 0; at < 27; at++)
+    await app.post('/discounts', {
+      discount: {
+        name: `N${at}`,
+        code: `CODE${at}`,
+        amount: 5,
+        amountType: 'percent',
+        duration: 'once',
+        pricingModelId,
+      },
+    });
+  await visit(page, `/catalog?model=${pricingModelId}&tab=discounts`);
+  const table = page.getByRole('table', { name: 'Discounts' });
+  await table.getByText('CODE20', { exact: true }).waitFor();
+  assert.equal(await table.getByText(/^CODE/).count(), 25);
+  await page.getByRole('button', { name: 'Next page' }).click();
+  await table.getByText('CODE26', { exact: true }).waitFor();
+  assert.equal(await table.getByText(/^CODE/).count(), 2);
+});

@@ -6,7 +6,7 @@ import { api, read } from '../api.ts';
 import { ChangeDialog } from '../parts/change-dialog.tsx';
 import { Empty } from '../parts/empty.tsx';
 import { counted, countText, moneyText } from '../parts/format.ts';
-import { type Column, Records } from '../parts/records.tsx';
+import { type Column, Records, useFilters } from '../parts/records.tsx';
 import { Section, Status } from '../parts/shown.tsx';
 import { useMay } from '../session.ts';
 import { LimitFields, type Limits, limitChange, limitTexts } from './discount-limits.tsx';
@@ -32,6 +32,7 @@ function durationText({ duration, numberOfPayments }: Pick<RedeemedDiscount, 'du
 /** The codes of a pricing model. They are no part of a draft: a code works as soon as it is made. */
 export function Discounts({ modelId, currency }: DiscountsProps) {
   const mayChange = useMay('discounts:catalog');
+  const { cursor } = useFilters().filters;
   const [opened, { open, close }] = useDisclosure(false);
   const columns: Column<RedeemedDiscount>[] = [
     { title: 'Code', cell: ({ code }) => <span className="identifier">{code}</span> },
@@ -56,7 +57,7 @@ export function Discounts({ modelId, currency }: DiscountsProps) {
       }
     >
       <Records
-        query={read('discounts', 'list', { pricingModelId: modelId, limit: pageSize })}
+        query={read('discounts', 'list', { pricingModelId: modelId, limit: pageSize, ...(cursor && { cursor }) })}
         columns={columns}
         keyOf={({ id }) => id}
         caption="Discounts"
