@@ -61,3 +61,21 @@ test('each page of the discounts is shown', async () => {
   await table.getByText('CODE26', { exact: true }).waitFor();
   assert.equal(await table.getByText(/^CODE/).count(), 2);
 });
+
+test('a change of the quantity keeps the other items at the price of the plan', async () => {
+  const { customerId } = await plans.newCustomer('pm_card_visa');
+  const { id } = await plans.subscribe({ customerId, priceSlug: 'pro-monthly' });
+  const priceId = plans.priceOf('pro-monthly').id;
+  const [item] = (await app.get(`/subscriptions/${id}/details`)).subscription.subscriptionItems;
+  await app.post(`/subscriptions/${id}/adjust`, {
+    adjustment: {
+      timing: 'immediately',
+      newSubscriptionItems: [{ id: item.id }, { priceId, quantity: 3, externalId: 'team-b' }],
+    },
+  });
+  await visit(page, `/subscriptions/${id}`);
+  await page.getByRole('button', { name: 'Change plan' }).click();
+  await dialog.getByLabel('Quantity').fill('2');
+  await dialog.getByText('Each later period is $150.00.').waitFor();
+  await dialog.getByRole('button', { name: 'Leave as it is' }).click();
+});

@@ -52,7 +52,10 @@ function PlanDialog({ subscription, model, onClose }: PlanDialogProps) {
   const plans = offersOf(model, false);
   const extras = offersOf(model, true);
   const planItem = subscriptionItems.find(({ priceId }) => priceId === currentId);
-  const held = subscriptionItems.flatMap(({ priceId }) => (priceId === null || priceId === currentId ? [] : [priceId]));
+  const others = subscriptionItems.flatMap(({ priceId }) =>
+    priceId === null || priceId === currentId ? [] : [priceId],
+  );
+  const held = [...new Set(others)];
   const now: Wanted = {
     priceId: isFreePlan ? null : currentId,
     quantity: planItem?.quantity ?? 1,
@@ -155,17 +158,23 @@ function newItemsOf({ priceId, quantity, addOns }: Wanted) {
   return [...plan, ...addOns.map((id) => ({ priceId: id, quantity: 1 }))];
 }
 
-/** The complete new items. One that stays keeps its id, and with it what was agreed about it. */
+/**
+ * The complete new items. One that stays keeps its id, and with it what was agreed about it. Of several items at the price
+ * of the plan, the quantity is that of the first.
+ */
 function changedItemsOf(
   { priceId, quantity, addOns }: Wanted,
   { subscriptionItems }: SubscriptionDetails,
 ): AdjustedSubscriptionItem[] {
-  const itemOf = (id: string, count?: number): AdjustedSubscriptionItem => {
-    const known = subscriptionItems.find((item) => item.priceId === id);
-    if (known === undefined) return { priceId: id, quantity: count ?? 1 };
-    return { id: known.id, quantity: count ?? known.quantity };
+  const itemsAt = (id: string): AdjustedSubscriptionItem[] => {
+    const known = subscriptionItems.filter((item) => item.priceId === id);
+    return known.length === 0
+      ? [{ priceId: id, quantity: 1 }]
+      : known.map((item) => ({ id: item.id, quantity: item.quantity }));
   };
-  return [...(priceId === null ? [] : [itemOf(priceId, quantity)]), ...addOns.map((id) => itemOf(id))];
+  const [plan, ...beside] = priceId === null ? [] : itemsAt(priceId);
+  const extras = addOns.filter((id) => id !== priceId).flatMap(itemsAt);
+  return [...(plan === undefined ? [] : [{ ...plan, quantity }, ...beside]), ...extras];
 }
 
 function firstBillText(trialEnd: number | null, periodEnd: number | null): string {
