@@ -79,3 +79,18 @@ test('a change of the quantity keeps the other items at the price of the plan', 
   await dialog.getByText('Each later period is $150.00.').waitFor();
   await dialog.getByRole('button', { name: 'Leave as it is' }).click();
 });
+
+test('a refund that follows another begins with what is left', async () => {
+  const { customerId } = await plans.newCustomer('pm_card_visa');
+  await plans.subscribe({ customerId, priceSlug: 'pro-monthly' });
+  const [payment] = (await app.get(`/payments?customerId=${customerId}`)).data;
+  await visit(page, `/payments/${payment.id}`);
+  await page.getByRole('button', { name: 'Refund', exact: true }).click();
+  await dialog.getByLabel('Amount in USD').fill('20');
+  await dialog.getByText('$10.00 of the payment is kept.').waitFor();
+  await dialog.getByRole('button', { name: 'Refund', exact: true }).click();
+  await dialog.waitFor({ state: 'hidden' });
+  await page.getByRole('button', { name: 'Refund', exact: true }).click();
+  assert.equal(await dialog.getByLabel('Amount in USD').inputValue(), '10');
+  await dialog.getByRole('button', { name: 'Leave as it is' }).click();
+});

@@ -21,9 +21,13 @@ export function RefundButton({ payment, size = 'compact-sm' }: RefundButtonProps
   const [partialAmount, setPartialAmount] = useState<number | null>(left);
   if (!mayRefund || status !== 'succeeded' || left <= 0) return null;
   const money = (sum: number) => moneyText(sum, currency);
+  const open = () => {
+    setPartialAmount(left);
+    setOpen(true);
+  };
   return (
     <>
-      <Button variant="default" size={size} onClick={() => setOpen(true)}>
+      <Button variant="default" size={size} onClick={open}>
         Refund
       </Button>
       <ChangeDialog
