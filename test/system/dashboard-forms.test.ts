@@ -94,3 +94,16 @@ test('a refund that follows another begins with what is left', async () => {
   assert.equal(await dialog.getByLabel('Amount in USD').inputValue(), '10');
   await dialog.getByRole('button', { name: 'Leave as it is' }).click();
 });
+
+test('a viewer is not offered to put on or take off a discount', async () => {
+  const { customerId } = await plans.newCustomer('pm_card_visa');
+  const { id } = await plans.subscribe({ customerId, priceSlug: 'pro-monthly', discountCode: 'CODE1' });
+  await visit(page, `/subscriptions/${id}`);
+  await page.getByRole('button', { name: 'Take off CODE1' }).waitFor();
+  await page.getByRole('button', { name: 'Put on a discount' }).waitFor();
+  await signInAs('viewer');
+  await visit(page, `/subscriptions/${id}`);
+  await page.getByText('CODE1 N1').waitFor();
+  assert.equal(await page.getByRole('button', { name: /Take off|Put on/ }).count(), 0);
+  assert.deepEqual(errors, []);
+});

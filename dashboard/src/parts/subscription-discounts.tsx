@@ -3,6 +3,7 @@ import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { SubscriptionDetails, SubscriptionDiscount } from '../../../client/src/generated-entry.ts';
 import { api, read } from '../api.ts';
+import { useMay } from '../session.ts';
 import { ChangeDialog, type Effect } from './change-dialog.tsx';
 import { dateText, moneyText } from './format.ts';
 import { Rows } from './records.tsx';
@@ -24,13 +25,14 @@ export function SubscriptionDiscounts({ subscription }: DiscountsProps) {
   const [isAdding, setAdding] = useState(false);
   const [removed, setRemoved] = useState<SubscriptionDiscount | null>(null);
   const isOver = status === 'canceled' || status === 'incomplete_expired';
+  const may = useMay('subscriptions:write') && !isOver;
   const discounts = data?.data ?? [];
-  if (isOver && discounts.length === 0) return null;
+  if (!may && discounts.length === 0) return null;
   return (
     <Section
       title="Discounts"
       aside={
-        !isOver && (
+        may && (
           <Button variant="default" size="xs" onClick={() => setAdding(true)}>
             Put on a discount
           </Button>
@@ -48,7 +50,7 @@ export function SubscriptionDiscounts({ subscription }: DiscountsProps) {
           {
             title: '',
             cell: (each) =>
-              !isOver && (
+              may && (
                 <Group justify="flex-end">
                   <Button variant="subtle" size="compact-xs" onClick={() => setRemoved(each)}>
                     Take off {each.code}
