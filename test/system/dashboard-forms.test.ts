@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Role } from '../../src/kernel/permission.ts';
 import { openBrowser, serveDashboard, visit } from '../support/dashboard-fixture.ts';
-import { startTestApp } from '../support/harness.ts';
+import { type Body, startTestApp } from '../support/harness.ts';
 import { personWith } from '../support/people-fixture.ts';
 import { setUpPlans } from '../support/plans.ts';
 
@@ -106,4 +106,25 @@ test('a viewer is not offered to put on or take off a discount', async () => {
   await page.getByText('CODE1 N1').waitFor();
   assert.equal(await page.getByRole('button', { name: /Take off|Put on/ }).count(), 0);
   assert.deepEqual(errors, []);
+});
+
+test('another catalog from an example leaves the one that came of it before as it is', async () => {
+  await signInAs('owner');
+  await visit(page, `/catalog?model=${plans.pricingModelId}`);
+  const setUp = async () => {
+    await page.getByRole('button', { name: 'Actions for the pricing model' }).click();
+    await page.getByRole('menuitem', { name: 'Begin another from an example' }).click();
+    await page.getByRole('button', { name: 'Set it up: Seats' }).click();
+    await dialog.waitFor({ state: 'hidden' });
+    return (await app.get('/pricing-models/default')).pricingModel;
+  };
+  const first = await setUp();
+  const { pricingModel } = await app.get(`/pricing-models/${first.id}/export`);
+  const team = pricingModel.products.find(({ product }: Body) => product.slug === 'team');
+  team.price.unitPrice = 9900;
+  await app.put(`/pricing-models/${first.id}`, { pricingModel });
+  await page.reload();
+  const second = await setUp();
+  assert.notEqual(second.id, first.id);
+  assert.deepEqual((await app.get(`/pricing-models/${first.id}/export`)).pricingModel.products, pricingModel.products);
 });

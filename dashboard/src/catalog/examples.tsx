@@ -1,7 +1,7 @@
 import { Button, Text } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
 import { useMutation } from '@tanstack/react-query';
-import type { PricingModelsApplyInput } from '../../../client/src/generated-entry.ts';
+import type { PricingModelsSetupInput } from '../../../client/src/generated-entry.ts';
 import annual from '../../../examples/annual-plan.json';
 import credits from '../../../examples/credits.json';
 import hybrid from '../../../examples/hybrid.json';
@@ -15,7 +15,7 @@ import { useMay } from '../session.ts';
 interface Example {
   readonly title: string;
   readonly text: string;
-  readonly model: Readonly<Record<keyof PricingModelsApplyInput, unknown>> | object;
+  readonly model: Readonly<Record<keyof PricingModelsSetupInput, unknown>> | object;
 }
 
 const examples: readonly Example[] = [
@@ -27,7 +27,7 @@ const examples: readonly Example[] = [
 ];
 
 // The files of examples/ are bodies of this operation, which a test proves; JSON has no literal types.
-const bodyOf = ({ model }: Example) => model as unknown as PricingModelsApplyInput;
+const bodyOf = ({ model }: Example) => model as unknown as PricingModelsSetupInput;
 
 interface ExamplesProps {
   readonly currency: string;
@@ -38,7 +38,8 @@ interface ExamplesProps {
 export function Examples({ currency, onDone }: ExamplesProps) {
   const mayChange = useMay('pricing-models:catalog');
   const setUp = useMutation({
-    mutationFn: (example: Example) => api.pricingModels.apply({ ...bodyOf(example), isDefault: true }),
+    // An apply would change the model that came of the same example before.
+    mutationFn: (example: Example) => api.pricingModels.setup({ ...bodyOf(example), isDefault: true }),
     onSuccess: async ({ pricingModel }) => {
       await refreshAll();
       notifications.show({ message: `${pricingModel.name} is the catalog for new customers.`, color: 'teal' });
@@ -81,7 +82,7 @@ function Offer({
   of: { products = [], usageMeters = [] },
   currency,
 }: {
-  readonly of: PricingModelsApplyInput;
+  readonly of: PricingModelsSetupInput;
   readonly currency: string;
 }) {
   const priced = [
