@@ -90,7 +90,9 @@ export class Transport implements Caller {
       const outcome = await this.#attempt(request, options);
       if ('answer' in outcome) return outcome.answer;
       const { error, headers } = outcome;
-      const again = error.status === null || mayRetry(error.status, headers ?? new Headers());
+      // The key of a call is its own, so what is in progress is an attempt of which the response was lost.
+      const isOwn = attempt > 0 && error.reason === 'idempotency_key_in_use';
+      const again = isOwn || error.status === null || mayRetry(error.status, headers ?? new Headers());
       const ms = again && attempt < maxRetries ? waitBefore(attempt, headers, Date.now(), Math.random()) : null;
       if (ms === null) throw error;
       await wait(ms, options.signal);

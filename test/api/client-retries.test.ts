@@ -167,6 +167,22 @@ describe('what is sent twice is done once', { concurrency: true }, () => {
     assert.equal(new Set(keysOf(seen)).size, 1);
   });
 
+  test('a change whose attempt before is still in progress, after that has finished', async () => {
+    const body = '{"message":"In progress","code":"CONFLICT","reason":"idempotency_key_in_use"}';
+    const inUse = { status: 409, headers: { 'x-should-retry': 'false' }, body };
+    const { client, seen } = await clientThrough(['lose', inUse]);
+    const { customer } = await client.customers
+      .create({
+        customer: { externalId: 'in-progress', name: 'Ada', email: 'ada@acme.test' },
+      })
+      .then(({ data }) => data);
+    assert.equal(customer.externalId, 'in-progress');
+    assert.deepEqual([seen.length, new Set(keysOf(seen)).size], [3, 1]);
+    const others = await clientThrough([inUse]);
+    await assert.rejects(others.client.settings.update({ settings: {} }, { idempotencyKey: 'theirs' }), ConflictError);
+    assert.equal(others.seen.length, 1, 'the request of somebody else is not waited for');
+  });
+
   test('a deletion: the repeat is answered as the first was, not with 404', async () => {
     const { webhook } = await app.post('/webhooks', {
       webhook: { name: 'Gone', url: 'https://a.example.com', filterTypes: [] },
