@@ -79,20 +79,26 @@ interface AddressProps {
   readonly onChange: (lines: string[]) => void;
 }
 
-/** An address as somebody writes it. Its lines are those with something on them. */
+const linesOf = (text: string) =>
+  text
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line !== '');
+
+/** An address as somebody writes it: its lines are those with something on them. What is typed stays while it means them. */
 function AddressField({ lines, onChange }: AddressProps) {
-  const [text, setText] = useState(lines.join('\n'));
-  const change = (written: string) => {
-    setText(written);
-    const trimmed = written.split('\n').map((line) => line.trim());
-    onChange(trimmed.filter((line) => line !== ''));
+  const stored = lines.join('\n');
+  const [typed, setTyped] = useState(stored);
+  const change = (text: string) => {
+    setTyped(text);
+    onChange(linesOf(text));
   };
   return (
     <Textarea
       label="Address"
       autosize
       minRows={2}
-      value={text}
+      value={linesOf(typed).join('\n') === stored ? typed : stored}
       onChange={(event) => change(event.currentTarget.value)}
     />
   );
