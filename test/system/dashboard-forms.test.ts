@@ -92,6 +92,20 @@ test('a refund that follows another begins with what is left', async () => {
   await dialog.getByRole('button', { name: 'Leave as it is' }).click();
 });
 
+test('an invoice is not written before the currency of its amounts is known', async () => {
+  const { customerId } = await plans.newCustomer();
+  await page.route('**/billing?*', (route) => route.fulfill({ status: 503, json: { message: 'x', code: 'X' } }));
+  await visit(page, `/customers/${customerId}?tab=money`);
+  await page.getByText('The service is busy').waitFor();
+  await page.getByRole('heading', { name: 'Invoices' }).waitFor();
+  assert.equal(await page.getByRole('button', { name: /Write an invoice|Change the balance/ }).count(), 0);
+  await page.unroute('**/billing?*');
+  await page.getByRole('button', { name: 'Try again' }).first().click();
+  await page.getByRole('button', { name: 'Write an invoice' }).waitFor();
+  await page.getByRole('button', { name: 'Change the balance' }).waitFor();
+  errors.length = 0;
+});
+
 test('a viewer is not offered to put on or take off a discount', async () => {
   const { customerId } = await plans.newCustomer('pm_card_visa');
   const { id } = await plans.subscribe({ customerId, priceSlug: 'pro-monthly', discountCode: 'CODE1' });

@@ -114,7 +114,7 @@ function CustomerPage({ customer }: OfCustomer) {
         </Tabs.Panel>
         <Tabs.Panel value="money">
           <Suspense fallback={<Skeleton height={260} />}>
-            <MoneyOf customer={customer} currency={currencyOf(billing)} />
+            <MoneyOf customer={customer} currency={billing && currencyOf(billing)} />
           </Suspense>
         </Tabs.Panel>
         <Tabs.Panel value="usage">
@@ -135,16 +135,17 @@ function CustomerPage({ customer }: OfCustomer) {
 }
 
 /** The currency in which a customer is billed: that of the plan. */
-function currencyOf(billing: CustomerBilling | undefined): string {
-  const items = billing?.currentSubscription?.subscriptionItems ?? [];
-  const prices = billing?.pricingModel.products.flatMap((product) => product.prices) ?? [];
+function currencyOf(billing: CustomerBilling): string {
+  const items = billing.currentSubscription?.subscriptionItems ?? [];
+  const prices = billing.pricingModel.products.flatMap((product) => product.prices);
   return items[0]?.price.currency ?? prices[0]?.currency ?? 'USD';
 }
 
 function NewInvoiceButton({ customer, billing }: OfCustomer) {
   const may = useMay('invoices:money');
   const [isOpen, setOpen] = useState(false);
-  if (!may || customer.archived) return null;
+  // Without its currency, an amount would be taken in the units of another one.
+  if (!may || customer.archived || billing === undefined) return null;
   return (
     <>
       <Button variant="default" onClick={() => setOpen(true)}>

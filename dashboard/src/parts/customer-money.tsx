@@ -11,8 +11,8 @@ const mostShown = 20;
 
 interface MoneyOfProps {
   readonly customer: Customer;
-  /** The currency of a balance that does not exist yet. */
-  readonly currency: string;
+  /** The currency of a balance that does not exist yet; undefined while it is not known. */
+  readonly currency: string | undefined;
 }
 
 /** The invoices, payments and balance of a customer. */

@@ -12,8 +12,8 @@ import { Go, Money, Section, When } from './shown.tsx';
 
 interface MoneyBalanceProps {
   readonly customer: Customer;
-  /** The currency of a balance that does not exist yet. */
-  readonly currency: string;
+  /** The currency of a balance that does not exist yet; undefined while it is not known. */
+  readonly currency: string | undefined;
 }
 
 const mostEntries = 10;
@@ -24,11 +24,13 @@ export function MoneyBalance({ customer, currency }: MoneyBalanceProps) {
   const [isOpen, setOpen] = useState(false);
   const { data } = useQuery(read('customerBalances', 'list', { customerId: customer.id, limit: mostEntries }));
   const balances = data?.data ?? [];
+  const inCurrency = balances[0]?.currency ?? currency;
   return (
     <Section
       title="Balance"
       aside={
-        may && (
+        may &&
+        inCurrency !== undefined && (
           <Button variant="default" size="xs" onClick={() => setOpen(true)}>
             Change the balance
           </Button>
@@ -41,8 +43,8 @@ export function MoneyBalance({ customer, currency }: MoneyBalanceProps) {
       {balances.map((balance) => (
         <Entries key={balance.id} balance={balance} />
       ))}
-      {isOpen && (
-        <AdjustDialog customer={customer} currency={balances[0]?.currency ?? currency} onClose={() => setOpen(false)} />
+      {isOpen && inCurrency !== undefined && (
+        <AdjustDialog customer={customer} currency={inCurrency} onClose={() => setOpen(false)} />
       )}
     </Section>
   );
@@ -86,7 +88,9 @@ function Entries({ balance: { id, balance, currency } }: { readonly balance: Cus
   );
 }
 
-interface AdjustDialogProps extends MoneyBalanceProps {
+interface AdjustDialogProps {
+  readonly customer: Customer;
+  readonly currency: string;
   readonly onClose: () => void;
 }
 
