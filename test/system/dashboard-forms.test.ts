@@ -106,6 +106,29 @@ test('an invoice is not written before the currency of its amounts is known', as
   errors.length = 0;
 });
 
+test('a line of a draft keeps its time while another is changed', async () => {
+  const { customerId } = await plans.newCustomer();
+  const servicePeriod = { start: Date.UTC(2026, 0, 5, 10), end: Date.UTC(2026, 1, 5, 10) };
+  const lines = [
+    { description: 'Support', unitAmount: 1000, servicePeriod },
+    { description: 'Training', unitAmount: 2000 },
+  ];
+  const { invoice } = await app.post('/invoices', { invoice: { customerId, lines } });
+  await visit(page, `/invoices/${invoice.id}`);
+  await page.getByRole('button', { name: 'Change', exact: true }).click();
+  await dialog.getByLabel('Text of line 2').fill('Course');
+  await dialog.getByRole('button', { name: 'Save the draft' }).click();
+  await dialog.waitFor({ state: 'hidden' });
+  const { invoiceLineItems } = await app.get(`/invoices/${invoice.id}`);
+  assert.deepEqual(
+    invoiceLineItems.map((line: Body) => [line.description, line.servicePeriod]),
+    [
+      ['Support', servicePeriod],
+      ['Course', undefined],
+    ],
+  );
+});
+
 test('a viewer is not offered to put on or take off a discount', async () => {
   const { customerId } = await plans.newCustomer('pm_card_visa');
   const { id } = await plans.subscribe({ customerId, priceSlug: 'pro-monthly', discountCode: 'CODE1' });

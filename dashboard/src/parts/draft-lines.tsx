@@ -23,6 +23,8 @@ export interface FormLine {
   /** The first and the last day that it is for, as dates; empty without any. */
   readonly from: string;
   readonly until: string;
+  /** The stored time of these days, which begins and ends at any instant. */
+  readonly stored?: InvoiceLineItem['servicePeriod'];
 }
 
 export const emptyLine = (): FormLine => ({
@@ -41,6 +43,10 @@ export function dayOf(instant: number | null | undefined): string {
   return typeof instant === 'number' ? new Date(instant).toISOString().slice(0, 'yyyy-mm-dd'.length) : '';
 }
 
+function lastDayOf(period: InvoiceLineItem['servicePeriod']): string {
+  return period === undefined ? '' : dayOf(period.end - 1);
+}
+
 /** The form of a stored line at an amount of its own. */
 export function formLineOf({ id, description, quantity, price, taxable, servicePeriod }: InvoiceLineItem): FormLine {
   return {
@@ -51,7 +57,8 @@ export function formLineOf({ id, description, quantity, price, taxable, serviceP
     unitAmount: price,
     isTaxed: taxable !== false,
     from: dayOf(servicePeriod?.start),
-    until: servicePeriod === undefined ? '' : dayOf(servicePeriod.end - 1),
+    until: lastDayOf(servicePeriod),
+    stored: servicePeriod,
   };
 }
 
@@ -61,16 +68,18 @@ export function writtenLines(lines: readonly FormLine[]): WrittenLine[] | null {
   return written.length > 0 && written.every((line) => line !== null) ? written : null;
 }
 
-function writtenLine({ description, quantity, unitAmount, priceId, isTaxed, from, until }: FormLine) {
+function writtenLine({ description, quantity, unitAmount, priceId, isTaxed, from, until, stored }: FormLine) {
   const [start, lastDay] = [Date.parse(from), Date.parse(until)];
   const isWhole = priceId !== null || (description.trim() !== '' && unitAmount !== null);
+  const isKept = stored !== undefined && from === dayOf(stored.start) && until === lastDayOf(stored);
+  const given = isKept ? stored : { start, end: lastDay + dayMs };
   if (!isWhole || Number.isNaN(start) !== Number.isNaN(lastDay)) return null;
   return {
     description: description.trim() || null,
     quantity,
     ...(priceId === null ? { unitAmount: unitAmount ?? 0 } : { priceId }),
     ...(isTaxed ? {} : { taxable: false }),
-    ...(Number.isNaN(start) ? {} : { servicePeriod: { start, end: lastDay + dayMs } }),
+    ...(Number.isNaN(start) ? {} : { servicePeriod: given }),
   };
 }
 
