@@ -115,6 +115,26 @@ export function read<F extends Family, M extends keyof Tollkeeper[F] & string>(
   };
 }
 
+type Listed = { [F in Family]: Tollkeeper[F] extends { readonly listAll: unknown } ? F : never }[Family];
+type Walk<F extends Listed> = Tollkeeper[F]['listAll'];
+type RowOf<F extends Listed> = ReturnType<Walk<F>> extends AsyncGenerator<infer Row> ? Row : never;
+
+/** A query of all pages of a list, for choices that may not end with the first page. */
+export function readAll<F extends Listed>(
+  family: F,
+  input: NonNullable<Parameters<Walk<F>>[0]>,
+): Question<readonly RowOf<F>[]> {
+  return {
+    queryKey: [currentEnvironment(), family, 'listAll', input],
+    queryFn: async ({ signal }) => {
+      const walk = api[family].listAll as (all: typeof input, options: CallOptions) => AsyncGenerator<RowOf<F>>;
+      const rows: RowOf<F>[] = [];
+      for await (const row of walk(input, { signal })) rows.push(row);
+      return rows;
+    },
+  };
+}
+
 /** Reads again everything that is shown: a change of one record has effects on others. */
 export function refreshAll(): Promise<void> {
   return queries.invalidateQueries({ queryKey: [currentEnvironment()] });

@@ -5,6 +5,7 @@ import { openBrowser, serveDashboard, visit } from '../support/dashboard-fixture
 import { type Body, startTestApp } from '../support/harness.ts';
 import { personWith } from '../support/people-fixture.ts';
 import { setUpPlans } from '../support/plans.ts';
+import { meter, newCustomer, plan } from '../support/shop.ts';
 
 const app = await startTestApp();
 const plans = await setUpPlans(app);
@@ -127,6 +128,39 @@ test('a line of a draft keeps its time while another is changed', async () => {
       ['Course', undefined],
     ],
   );
+});
+
+test('choices do not end with the first hundred', async () => {
+  const numbers = Array.from({ length: 102 }, (_, at) => at + 1);
+  const { pricingModel } = await app.post('/pricing-models/setup', {
+    name: 'Wide',
+    products: numbers.map((at) => plan(`plan-${at}`, 100 * at, [], { product: { name: `Plan ${at}` } })),
+    usageMeters: numbers.map((at) => meter(`meter-${at}`, `Meter ${at}`, { slug: `use-${at}`, unitPrice: 1 })),
+  });
+  const { id: pricingModelId } = pricingModel;
+  for (const at of numbers) await app.post('/discounts', { discount: { ...percent(`WIDE${at}`), pricingModelId } });
+  const { customerId } = await newCustomer(app, 'wide', { token: 'pm_card_visa', pricingModelId });
+  const { subscription } = await app.post('/subscriptions', { customerId, priceSlug: 'plan-1-monthly' });
+
+  await visit(page, `/subscriptions/${subscription.id}`);
+  await page.getByRole('button', { name: 'Put on a discount' }).click();
+  await dialog.getByLabel('Code of the discount').fill('wide102');
+  await dialog.getByText(/The next invoice, on .* with \$0\.05 off\./).waitFor();
+  await dialog.getByRole('button', { name: 'Put it on' }).click();
+  await page.getByText('WIDE102 5 off').waitFor();
+
+  await visit(page, `/customers/${customerId}`);
+  await page.getByRole('button', { name: 'Write an invoice' }).click();
+  await dialog.getByRole('button', { name: 'Price, time and tax of line 1' }).click();
+  await dialog.getByRole('combobox', { name: 'Price of line 1' }).fill('plan-102-monthly');
+  await page.getByRole('option', { name: /plan-102-monthly/ }).click();
+  await dialog.getByText('The draft comes to $102.00').waitFor();
+  await dialog.getByRole('button', { name: 'Leave as it is' }).click();
+
+  await visit(page, '/usage');
+  await page.getByRole('combobox', { name: 'Usage meter' }).fill('Meter 102');
+  await page.getByRole('option', { name: 'Meter 102' }).click();
+  await page.getByText('"usageMeterSlug":"meter-102"').waitFor();
 });
 
 test('a viewer is not offered to put on or take off a discount', async () => {

@@ -16,7 +16,6 @@ export type Limits = Pick<
   | 'firstPurchaseOnly'
 >;
 
-const mostProducts = 100;
 const dayLength = 10;
 
 /** The day of an instant in UTC, as a field of a date writes it. */
@@ -57,8 +56,8 @@ interface LimitFieldsProps {
 }
 
 export function LimitFields({ value, onChange, currency, modelId }: LimitFieldsProps) {
-  const { data } = useQuery(read('products', 'list', { pricingModelId: modelId, limit: mostProducts }));
-  const products = (data?.data ?? []).map(({ id, name }) => ({ value: id, label: name }));
+  const { data } = useQuery(read('pricingModels', 'get', { id: modelId }));
+  const products = (data?.pricingModel.products ?? []).map(({ id, name }) => ({ value: id, label: name }));
   /** The limits with one of them changed or, with undefined, taken away. */
   const set = (name: keyof Limits, next: unknown) => {
     const { [name]: _, ...rest } = value;

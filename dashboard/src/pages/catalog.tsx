@@ -2,7 +2,7 @@ import { Modal, Select, Skeleton, Tabs, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { lazy, Suspense, useState } from 'react';
 import type { PricingModelDetails, PricingModelExport } from '../../../client/src/generated-entry.ts';
-import { read } from '../api.ts';
+import { read, readAll } from '../api.ts';
 import { isBare } from '../catalog/draft.ts';
 import { useDraft, useEditing } from '../catalog/editing.ts';
 import { ModelMenu } from '../catalog/model-menu.tsx';
@@ -23,13 +23,11 @@ const PricePreview = lazy(() =>
 );
 const Examples = lazy(() => import('../catalog/examples.tsx').then((module) => ({ default: module.Examples })));
 
-const mostModels = 100;
-
 export function Page() {
   const { filters } = useFilters();
-  const { data: models, error } = useQuery(read('pricingModels', 'list', { limit: mostModels }));
+  const { data: models, error } = useQuery(readAll('pricingModels', {}));
   const { data: settings } = useQuery(read('settings', 'get', {}));
-  const id = filters.model ?? (models?.data.find(({ isDefault }) => isDefault) ?? models?.data[0])?.id;
+  const id = filters.model ?? (models?.find(({ isDefault }) => isDefault) ?? models?.[0])?.id;
   const exported = useQuery({ ...read('pricingModels', 'export', { id: id ?? '' }), enabled: id !== undefined });
   const currency = settings?.settings.currency;
   const found = error ?? exported.error;
@@ -41,7 +39,7 @@ export function Page() {
         <Skeleton height={320} />
       </>
     );
-  const choices = (models?.data ?? []).map(({ id: value, name, isDefault }) => ({
+  const choices = (models ?? []).map(({ id: value, name, isDefault }) => ({
     value,
     label: isDefault ? `${name}, default` : name,
   }));

@@ -2,7 +2,7 @@ import { Code, SegmentedControl, Select, Skeleton, Switch, Text, TextInput } fro
 import { useQuery } from '@tanstack/react-query';
 import { lazy, Suspense } from 'react';
 import type { UsageEvent, UsageMeter, UsageMeterSummary } from '../../../client/src/generated-entry.ts';
-import { read } from '../api.ts';
+import { read, readAll } from '../api.ts';
 import { CustomerName, CustomerNames } from '../parts/customer-name.tsx';
 import { Empty } from '../parts/empty.tsx';
 import { FilterBar } from '../parts/filters.tsx';
@@ -15,7 +15,6 @@ import { useUsageTail } from '../parts/usage-tail.ts';
 
 const UsageChart = lazy(() => import('../parts/usage-chart.tsx').then(({ UsageChart: Chart }) => ({ default: Chart })));
 
-const mostMeters = 100;
 const mostMonths = 24;
 const pageSize = 25;
 const dayMs = 86_400_000;
@@ -33,9 +32,8 @@ const groupings = [
 
 export function Page() {
   const { filters, setFilters } = useFilters();
-  const { data, error, refetch } = useQuery(read('usageMeters', 'list', { limit: mostMeters }));
-  if (isInTheWay(error, data)) return <PageProblem error={error} retry={refetch} />;
-  const meters = data?.data;
+  const { data: meters, error, refetch } = useQuery(readAll('usageMeters', {}));
+  if (isInTheWay(error, meters)) return <PageProblem error={error} retry={refetch} />;
   const meter = meters?.find(({ id }) => id === filters.meter) ?? meters?.[0];
   return (
     <>

@@ -8,7 +8,6 @@ import { AmountInput } from './amount-input.tsx';
 import { ChangeDialog, type Effect } from './change-dialog.tsx';
 import { dateText, instantText, moneyText } from './format.ts';
 
-const mostPrices = 100;
 const dayMs = 86_400_000;
 
 /** A line as the form has it. */
@@ -217,8 +216,9 @@ interface PriceChoiceProps {
 }
 
 function PriceChoice({ place, value, pricingModelId, onChange }: PriceChoiceProps) {
-  const { data } = useQuery(read('prices', 'list', { pricingModelId, active: true, limit: mostPrices }));
-  const prices = (data?.data ?? []).filter(({ type }) => type !== 'usage');
+  const { data } = useQuery(read('pricingModels', 'get', { id: pricingModelId }));
+  const ofProducts = data?.pricingModel.products.flatMap(({ prices }) => prices) ?? [];
+  const prices = ofProducts.filter(({ active }) => active);
   return (
     <Select
       label="Price"

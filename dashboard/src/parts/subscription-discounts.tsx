@@ -1,4 +1,4 @@
-import { Button, Group, Select } from '@mantine/core';
+import { Autocomplete, Button, Group } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { SubscriptionDetails, SubscriptionDiscount } from '../../../client/src/generated-entry.ts';
@@ -82,24 +82,26 @@ const mostOffered = 100;
 
 function PutOn({ subscription: { id, pricingModelId }, onClose }: DiscountsProps & { readonly onClose: () => void }) {
   const { data } = useQuery(read('discounts', 'list', { pricingModelId, active: true, limit: mostOffered }));
-  const [discountId, setDiscountId] = useState<string | null>(null);
+  const [typed, setTyped] = useState('');
+  const code = typed.trim();
+  const names = new Map(data?.data.map((each) => [each.code, each.name]));
   return (
     <ChangeDialog
       title="Put on a discount"
       opened
       onClose={onClose}
-      input={discountId === null ? null : { id, discount: { discountId } }}
+      input={code === '' ? null : { id, discount: { code } }}
       call={(sent, options) => api.subscriptions.createDiscount(sent, options)}
       effects={(answer) => [{ text: 'Invoices that exist stay as they are.' }, ...nextOf(answer)]}
       confirm="Put it on"
       done="The discount was put on"
     >
-      <Select
-        label="Discount"
-        searchable
-        data={(data?.data ?? []).map(({ id: value, code, name }) => ({ value, label: `${code} ${name}` }))}
-        value={discountId}
-        onChange={setDiscountId}
+      <Autocomplete
+        label="Code of the discount"
+        data={[...names.keys()]}
+        renderOption={({ option: { value } }) => `${value} ${names.get(value) ?? ''}`}
+        value={typed}
+        onChange={setTyped}
       />
     </ChangeDialog>
   );
