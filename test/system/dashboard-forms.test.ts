@@ -163,6 +163,21 @@ test('choices do not end with the first hundred', async () => {
   await page.getByText('"usageMeterSlug":"meter-102"').waitFor();
 });
 
+test('whoever invites a developer or a supporter is told all that they may do', async () => {
+  await visit(page, '/people');
+  await page.getByRole('button', { name: 'Invite somebody' }).click();
+  await dialog.getByLabel('E-mail address').fill('role@acme.test');
+  for (const [role, words] of [
+    ['Developer', /May then do: .*customers, subscriptions and usage.*keys, webhooks, the catalog/],
+    ['Support', /May then do: .*cancels subscriptions, sends webhooks and emails again/],
+  ] as const) {
+    await dialog.getByRole('combobox', { name: 'Role' }).click();
+    await page.getByRole('option', { name: role }).click();
+    await dialog.getByText(words).waitFor();
+  }
+  await dialog.getByRole('button', { name: 'Leave as it is' }).click();
+});
+
 test('a viewer is not offered to put on or take off a discount', async () => {
   const { customerId } = await plans.newCustomer('pm_card_visa');
   const { id } = await plans.subscribe({ customerId, priceSlug: 'pro-monthly', discountCode: 'CODE1' });

@@ -31,8 +31,17 @@ interface Invitation {
 const roles = [
   { value: 'owner', label: 'Owner', about: 'everything, people and keys too' },
   { value: 'billing', label: 'Billing', about: 'reads everything, and moves money: refunds, credits, invoices' },
-  { value: 'support', label: 'Support', about: 'reads everything, cancels subscriptions, sends webhooks again' },
-  { value: 'developer', label: 'Developer', about: 'reads everything, and changes keys, webhooks and the catalog' },
+  {
+    value: 'support',
+    label: 'Support',
+    about: 'reads everything, cancels subscriptions, sends webhooks and emails again',
+  },
+  {
+    value: 'developer',
+    label: 'Developer',
+    about:
+      'reads everything, changes customers, subscriptions and usage, and keys, webhooks, the catalog and test time',
+  },
   { value: 'viewer', label: 'Viewer', about: 'reads everything' },
 ];
 
@@ -252,7 +261,7 @@ function RoleDialog({
       call={(given, options) => send('PUT', `/api/v1/members/${userId}`, given, options)}
       effects={() => [
         { text: `May do from the next request on: ${aboutRole(role)}.` },
-        { text: `And no longer: ${aboutRole(before)}.`, isLoss: true },
+        { text: `Until now: ${aboutRole(before)}.`, isLoss: true },
       ]}
       confirm="Change the role"
       done="The role is changed."
