@@ -163,6 +163,29 @@ test('choices do not end with the first hundred', async () => {
   await page.getByText('"usageMeterSlug":"meter-102"').waitFor();
 });
 
+test('a part of a page that cannot be read says so', async () => {
+  const { customerId } = await plans.newCustomer('pm_card_visa');
+  const { id } = await plans.subscribe({ customerId, priceSlug: 'pro-monthly' });
+  const failing = async (pattern: string, path: string, open?: () => Promise<void>) => {
+    await page.route(pattern, (route) => route.fulfill({ status: 503, json: { message: 'x', code: 'X' } }));
+    await page.goto(address + path);
+    await open?.();
+    await page.getByText('The service is busy').first().waitFor();
+    await page.unroute(pattern);
+  };
+  await failing('**/entitlements?*', `/customers/${customerId}`);
+  assert.equal(await page.getByRole('heading', { name: 'Features' }).count(), 0);
+  await page.getByRole('button', { name: 'Try again' }).click();
+  await page.getByRole('heading', { name: 'Features' }).waitFor();
+  await failing('**/ledger?*asOf*', `/customers/${customerId}?tab=usage`);
+  await failing('**/spend-controls?*', `/customers/${customerId}?tab=usage`);
+  await failing('**/discounts', `/subscriptions/${id}`);
+  await failing('**/pricing-models/*', `/subscriptions/${id}`, () =>
+    page.getByRole('button', { name: 'Change plan' }).click(),
+  );
+  errors.length = 0;
+});
+
 test('whoever invites a developer or a supporter is told all that they may do', async () => {
   await visit(page, '/people');
   await page.getByRole('button', { name: 'Invite somebody' }).click();

@@ -166,9 +166,11 @@ function NewInvoiceButton({ customer, billing }: OfCustomer) {
 }
 
 function Overview({ customer, billing }: OfCustomer) {
-  const { data: granted } = useQuery(read('customers', 'getEntitlements', referenceOf(customer)));
-  const { data: credits } = useQuery(read('customers', 'getCreditBalances', referenceOf(customer)));
+  const ofFeatures = useQuery(read('customers', 'getEntitlements', referenceOf(customer)));
+  const ofCredits = useQuery(read('customers', 'getCreditBalances', referenceOf(customer)));
   if (billing === undefined) return <Skeleton height={260} />;
+  const [granted, credits] = [ofFeatures.data, ofCredits.data];
+  const missing = [ofFeatures, ofCredits].find(({ data, error }) => data === undefined && error !== null);
   const { entitlements } = granted ?? {};
   const pools = (credits?.creditBalances ?? []).filter(({ kind }) => kind === 'pool');
   const meterNames = new Map(billing.pricingModel.usageMeters.map(({ id, name }) => [id, name]));
@@ -181,6 +183,7 @@ function Overview({ customer, billing }: OfCustomer) {
       {billing.currentSubscriptions.length === 0 && (
         <Empty title="No plan">This customer is subscribed to nothing.</Empty>
       )}
+      {missing !== undefined && <Problem error={missing.error} retry={missing.refetch} />}
       {entitlements !== undefined && entitlements.usageMeterBalances.length > 0 && (
         <Section title="Balances" aside={<Go to={`/customers/${customer.id}?tab=usage`}>Through time</Go>}>
           <Facts
@@ -225,13 +228,15 @@ function Overview({ customer, billing }: OfCustomer) {
           />
         </Section>
       )}
-      <Section title="Features">
-        <ul className="features">
-          {(entitlements?.features ?? []).map((feature) => (
-            <li key={feature.featureId}>{featureText(feature)}</li>
-          ))}
-        </ul>
-      </Section>
+      {entitlements !== undefined && (
+        <Section title="Features">
+          <ul className="features">
+            {entitlements.features.map((feature) => (
+              <li key={feature.featureId}>{featureText(feature)}</li>
+            ))}
+          </ul>
+        </Section>
+      )}
       {past.length > 0 && (
         <Section title="Earlier plans">
           <Rows

@@ -5,6 +5,7 @@ import type { Customer } from '../../../client/src/generated-entry.ts';
 import { read } from '../api.ts';
 import { countText, dateText, instantText, words } from './format.ts';
 import { Listed } from './listed.tsx';
+import { Problem } from './problem.tsx';
 import { Facts, Section, When } from './shown.tsx';
 
 const BalanceChart = lazy(() => import('./balance-chart.tsx').then(({ BalanceChart: Chart }) => ({ default: Chart })));
@@ -26,8 +27,9 @@ interface BalancesProps {
 
 /** The balances of credits through time. The slider looks at any of the instants, and the ledger goes back with it. */
 export function Balances(props: BalancesProps) {
-  const { data } = useQuery(read('testClock', 'get', {}));
-  if (data === undefined) return <Skeleton height={260} mb={40} />;
+  const { data, error, refetch } = useQuery(read('testClock', 'get', {}));
+  if (data === undefined)
+    return error === null ? <Skeleton height={260} mb={40} /> : <Problem error={error} retry={refetch} />;
   return <ThroughTime {...props} now={data.testClock.now} />;
 }
 
@@ -46,13 +48,16 @@ function ThroughTime({ customer, meters, now }: BalancesProps & { readonly now: 
   const points = instants.map((at, index) => ({ at, balances: sumsOf(answers[index]?.data?.balances ?? [], meters) }));
   const shown = [...new Set(points.flatMap(({ balances }) => Object.keys(balances)))];
   const isLoaded = answers.every(({ data }) => data !== undefined);
+  const failed = answers.find(({ data, error }) => data === undefined && error !== null);
   return (
     <>
       <Section
         title="Balances"
         aside={<SegmentedControl aria-label="Range" size="xs" data={spans} value={days} onChange={setDays} />}
       >
-        {!isLoaded ? (
+        {failed !== undefined ? (
+          <Problem error={failed.error} retry={() => Promise.all(answers.map(({ refetch }) => refetch()))} />
+        ) : !isLoaded ? (
           <Skeleton height={220} />
         ) : shown.length === 0 ? (
           <p className="quiet">No credits in this time.</p>

@@ -1,4 +1,4 @@
-import { MultiSelect, NumberInput, Select } from '@mantine/core';
+import { Modal, MultiSelect, NumberInput, Select } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import type {
@@ -10,6 +10,7 @@ import { api, read } from '../api.ts';
 import { ChangeDialog, type Effect } from './change-dialog.tsx';
 import { dateText, moneyText } from './format.ts';
 import { priceText } from './price-text.ts';
+import { Problem } from './problem.tsx';
 
 interface ChangePlanProps {
   readonly subscription: SubscriptionDetails;
@@ -18,9 +19,12 @@ interface ChangePlanProps {
 
 /** Changes plan, quantity and add-ons, or subscribes a customer of the free plan. */
 export function ChangePlan({ subscription, onClose }: ChangePlanProps) {
-  const { data } = useQuery(read('pricingModels', 'get', { id: subscription.pricingModelId }));
-  return data === undefined ? null : (
-    <PlanDialog subscription={subscription} model={data.pricingModel} onClose={onClose} />
+  const { data, error, refetch } = useQuery(read('pricingModels', 'get', { id: subscription.pricingModelId }));
+  if (data !== undefined) return <PlanDialog subscription={subscription} model={data.pricingModel} onClose={onClose} />;
+  return (
+    <Modal opened={error !== null} onClose={onClose} title={<span className="dialog-title">Change the plan</span>}>
+      <Problem error={error} retry={refetch} />
+    </Modal>
   );
 }
 

@@ -15,6 +15,7 @@ import { useMay } from '../session.ts';
 import { AmountInput } from './amount-input.tsx';
 import { ChangeDialog } from './change-dialog.tsx';
 import { counted, countText, dateText, instantText, moneyText, words } from './format.ts';
+import { Problem } from './problem.tsx';
 import { Facts, Section } from './shown.tsx';
 
 interface ControlsOf {
@@ -41,8 +42,8 @@ export function SpendControls(props: ControlsOf) {
   const may = useMay('customers:write') && !customer.archived;
   const [opened, setOpened] = useState<'limits' | 'topUp' | null>(null);
   const pools = usePools(customer);
-  const { data } = useQuery(read('customers', 'getSpendControls', referenceOf(customer)));
-  if (data === undefined) return null;
+  const { data, error, refetch } = useQuery(read('customers', 'getSpendControls', referenceOf(customer)));
+  if (data === undefined) return error === null ? null : <Problem error={error} retry={refetch} />;
   const controls = data.spendControls;
   const change = (part: 'limits' | 'topUp', label: string) =>
     may && (

@@ -6,6 +6,7 @@ import { api, read } from '../api.ts';
 import { useMay } from '../session.ts';
 import { ChangeDialog, type Effect } from './change-dialog.tsx';
 import { dateText, moneyText } from './format.ts';
+import { Problem } from './problem.tsx';
 import { Rows } from './records.tsx';
 import { Section } from './shown.tsx';
 
@@ -21,12 +22,13 @@ interface Answer {
 export function SubscriptionDiscounts({ subscription }: DiscountsProps) {
   const { id, status, subscriptionItems } = subscription;
   const currency = subscriptionItems[0]?.price.currency ?? 'USD';
-  const { data } = useQuery({ ...read('subscriptions', 'getDiscounts', { id }), retry: false });
+  const { data, error, refetch } = useQuery({ ...read('subscriptions', 'getDiscounts', { id }), retry: false });
   const [isAdding, setAdding] = useState(false);
   const [removed, setRemoved] = useState<SubscriptionDiscount | null>(null);
   const isOver = status === 'canceled' || status === 'incomplete_expired';
   const may = useMay('subscriptions:write') && !isOver;
   const discounts = data?.data ?? [];
+  if (data === undefined && error !== null) return <Problem error={error} retry={refetch} />;
   if (!may && discounts.length === 0) return null;
   return (
     <Section
