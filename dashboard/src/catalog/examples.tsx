@@ -1,6 +1,7 @@
 import { Button, Text } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
 import { useMutation } from '@tanstack/react-query';
+import { useState } from 'react';
 import type { PricingModelsSetupInput } from '../../../client/src/generated-entry.ts';
 import annual from '../../../examples/annual-plan.json';
 import credits from '../../../examples/credits.json';
@@ -37,10 +38,17 @@ interface ExamplesProps {
 /** Whole pricing models to begin with. Each is one click, and can be changed afterwards. */
 export function Examples({ currency, onDone }: ExamplesProps) {
   const mayChange = useMay('pricing-models:catalog');
+  // A click that is repeated after a lost answer makes no second model.
+  const [attempt, setAttempt] = useState(() => crypto.randomUUID());
   const setUp = useMutation({
     // An apply would change the model that came of the same example before.
-    mutationFn: (example: Example) => api.pricingModels.setup({ ...bodyOf(example), isDefault: true }),
+    mutationFn: (example: Example) =>
+      api.pricingModels.setup(
+        { ...bodyOf(example), isDefault: true },
+        { idempotencyKey: `${attempt} ${example.title}` },
+      ),
     onSuccess: async ({ pricingModel }) => {
+      setAttempt(crypto.randomUUID());
       await refreshAll();
       notifications.show({ message: `${pricingModel.name} is the catalog for new customers.`, color: 'teal' });
       onDone(pricingModel.id);
