@@ -234,3 +234,26 @@ test('another catalog from an example leaves the one that came of it before as i
   assert.notEqual(second.id, first.id);
   assert.deepEqual((await app.get(`/pricing-models/${first.id}/export`)).pricingModel.products, pricingModel.products);
 });
+
+test('a list that takes longer than half a minute is saved', async () => {
+  await signInAs('owner');
+  const { promise: waited, resolve: goOn } = Promise.withResolvers<void>();
+  await page.route('**/exports/customers.csv', async (route) => {
+    await waited;
+    await route.fulfill({ contentType: 'text/csv', body: 'id\n' });
+  });
+  await page.clock.install();
+  await page.goto(`${address}/customers`);
+  const asked = page.waitForRequest('**/exports/customers.csv');
+  await page.getByRole('button', { name: 'Save as CSV' }).click();
+  await asked;
+  for (let halfMinute = 0; halfMinute < 4; halfMinute++) {
+    await page.clock.fastForward(31_000);
+    await page.waitForTimeout(1000);
+  }
+  const saved = page.waitForEvent('download');
+  goOn();
+  assert.equal((await saved).suggestedFilename(), 'customers.csv');
+  await page.unroute('**/exports/customers.csv');
+  errors.length = 0;
+});

@@ -34,11 +34,14 @@ export function SaveFile({ name, type, read, children }: SaveFileProps) {
   );
 }
 
+// The service sends a list page by page, so that a long one takes minutes.
+const longestMs = 3_600_000;
+
 /** Saves all records of a kind, for a spreadsheet. */
 export function SaveList({ file }: Pick<ExportsGetInput, 'file'>) {
   if (!useMay('exports:read')) return null;
   return (
-    <SaveFile name={file} type="text/csv" read={() => api.exports.get({ file })}>
+    <SaveFile name={file} type="text/csv" read={() => api.exports.get({ file }, { timeoutMs: longestMs })}>
       Save as CSV
     </SaveFile>
   );
