@@ -261,7 +261,7 @@ async function carry(mover: Mover, move: SlotMove, { from, to }: Between): Promi
   }
 }
 
-/** Makes a cell that has opened no slots yet ready for the first one. Those of an interrupted `cells assign` are not open. */
+/** Makes a cell that has opened no slots yet ready for the first one. Slots of an interrupted `cells assign` are not open. */
 async function prepareTarget(home: Database, to: Database, target: string): Promise<void> {
   if (await hasOpenSlots(to)) return;
   await numberCell(home, to, target);

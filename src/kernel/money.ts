@@ -29,8 +29,8 @@ export function mulDiv(amount: bigint, numerator: bigint, denominator: bigint, s
  * Splits `total` in proportion to `weights` so that the parts add up to it: the largest remainder method (Hamilton).
  * Each part is its exact share rounded down or up; of equal remainders the earlier is rounded up. A zero weight gets
  * nothing. A negative total is split as the mirror image of the positive one. Weights are not negative and at least one
- * is positive: there is no fair way to split over nothing. Of multiples of `step` each part is one too: 1000 over 1, 1 and 1
- * times 10 in steps of 10 are 340, 330 and 330.
+ * is positive: there is no fair way to split over nothing. The parts of multiples of `step` are such multiples:
+ * 1000 over 10, 10 and 10 in steps of 10 is 340, 330 and 330.
  */
 export function allocate(total: bigint, weights: readonly bigint[], step = 1n): bigint[] {
   assert(

@@ -46,7 +46,7 @@ export interface TaxTerms {
  * and tax to the remainder. Each is rounded once, half away from zero, and split over the lines so that the shares add up. Included tax is taken out of
  * the prices, so the total is unchanged; other tax is added. A negative line is money that was paid before: it lowers
  * the sum, not the discount, and has no share of discount or tax. A line that is `exempt` bears no tax. A discount may be for the lines at some of the `priceIds` only. Worked examples I1 to I4, I6 and I8; 1000 plus 19 % is
- * 1190, and 1190 including 19 % is 1000 and 190. Of lines that are multiples of `step` the total and all shares are such multiples too.
+ * 1190, and 1190 including 19 % is 1000 and 190. The total and the shares of lines that are multiples of `step` are such multiples too.
  */
 export function invoiceAmounts(
   lineAmounts: readonly bigint[],

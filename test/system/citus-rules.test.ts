@@ -4,7 +4,7 @@ import { after, test } from 'node:test';
 import { definitions, takeAwayWhatCitusRefuses } from '../../src/database/citus.ts';
 import { knownMigrations } from '../../src/database/migrate.ts';
 import { statementsOfPlaced } from '../../src/database/placed-migration.ts';
-import { problemOfConstraint } from '../../src/kernel/problem.ts';
+import { problemOfConstraint } from '../../src/kernel/constraint-problems.ts';
 import { startTestApp } from '../support/harness.ts';
 import { tablesIn } from '../tidy/sql.ts';
 
