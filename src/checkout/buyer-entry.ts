@@ -130,12 +130,16 @@ export function asksAddress({ type }: CheckoutView): boolean {
   return type !== 'add_payment_method';
 }
 
-/** The input that changes amounts. */
+/**
+ * The input that changes amounts. No code leaves that of the session out if it counts without any input, and else leaves it
+ * to the order whether it counts.
+ */
 export function draftOf(view: CheckoutView, details: Details): CheckoutDraft {
+  const isLeft = details.discountCode === '' && view.discountCode === null;
   return {
     ...(view.mayChangeQuantity ? { quantity: Number(details.quantity) } : {}),
     ...(view.addOns.length > 0 ? { addOns: chosenAddOns(view, details) } : {}),
-    ...(view.mayDiscount ? { discountCode: details.discountCode === '' ? null : details.discountCode } : {}),
+    ...(view.mayDiscount && !isLeft ? { discountCode: details.discountCode === '' ? null : details.discountCode } : {}),
     ...(asksAddress(view) && details.country !== '' ? { billingAddress: addressOf(view, details) } : {}),
     ...(asksAddress(view) ? { taxId: details.taxId === '' ? null : details.taxId } : {}),
   };

@@ -12,15 +12,7 @@ import { normalizeCode } from '../pricing/discount.ts';
 import type { Wording } from '../wording/wording.ts';
 import { viewSession } from './actions.ts';
 import { requireSession } from './actions-sessions.ts';
-import {
-  type Details,
-  detailErrors,
-  draftOf,
-  enteredDetails,
-  isOneStep,
-  knownDetails,
-  orderErrors,
-} from './buyer-entry.ts';
+import { detailErrors, draftOf, enteredDetails, isOneStep, knownDetails, orderErrors } from './buyer-entry.ts';
 import { buyerText, declinedText, issueText } from './buyer-text.ts';
 import { type MethodEntry, readMethod } from './card-entry.ts';
 import { readCheckoutKey } from './checkout.ts';
@@ -119,14 +111,16 @@ async function takeForm(opened: Opened, form: PageRequest['form']): Promise<Page
   const isOfOrder = isOneStep(view) && (form.step === 'review' || form.step === enterStep);
   const early = isOfOrder ? orderErrors(errors) : errors;
   if (hasAny(early)) return { show: detailsPage({ view, details, action, errors: early }), status: 422 };
-  const quoted = await lookWithDraft(opened, view, details);
+  const draft = draftOf(view, details);
+  const quoted = await lookWithDraft(opened, { view, details, draft });
   if ('refused' in quoted) return quoted.refused;
   if (quoted.view.status !== 'open') return { goTo: action };
   if (quoted.view.refusal !== null) return { show: refusedPage(quoted.view, quoted.view.refusal), status: 409 };
-  const step = { view: quoted.view, details, action };
+  const discountCode = details.discountCode || (quoted.view.discountCode ?? '');
+  const step = { view: quoted.view, details: { ...details, discountCode }, action };
   if (!pays || isOther(quoted.view, form)) return { show: paymentPage(step) };
   if (hasAny(errors)) return { show: detailsPage({ ...step, errors }), status: 422 };
-  return pay(opened, step, form);
+  return pay(opened, { ...step, draft }, form);
 }
 
 /** Whether the Enter key has sent an order that differs from the one that was shown. It is shown first. */
@@ -144,13 +138,16 @@ async function takeConfirmed(
   return { goTo: `${action}&to=success` };
 }
 
+/** A step with the buyer's input that changes amounts. */
+interface Entered extends Step {
+  readonly draft: CheckoutDraft;
+}
+
 /** The view with the buyer's input; refused input is shown beside its field. */
 async function lookWithDraft(
   opened: Opened,
-  view: CheckoutView,
-  details: Details,
+  { view, details, draft }: Pick<Entered, 'view' | 'details' | 'draft'>,
 ): Promise<{ view: CheckoutView } | { refused: PageAnswer }> {
-  const draft = draftOf(view, details);
   const seen = () => look(opened, draft);
   try {
     // A code that the session has already is no guess.
@@ -176,7 +173,7 @@ function outcomeOfCode(result: { readonly answer: CheckoutView } | { readonly er
 }
 
 // A buyer is never charged more than was shown. Less is possible, because the rest of a period shrinks.
-async function pay(opened: Opened, entered: Step, form: PageRequest['form']): Promise<PageAnswer> {
+async function pay(opened: Opened, { draft, ...entered }: Entered, form: PageRequest['form']): Promise<PageAnswer> {
   const step = { ...entered, chosenMethod: form.paymentMethodId ?? null };
   const { view, details, action } = step;
   const shownDue = /^\d{1,20}$/.test(form.shownDue ?? '') ? BigInt(form.shownDue ?? '') : 0n;
@@ -191,7 +188,7 @@ async function pay(opened: Opened, entered: Step, form: PageRequest['form']): Pr
   const place = { environmentId, publicUrl, sessionId, network, language, slots: opened.context.slots };
   const { name, email } = details;
   try {
-    const confirmation = { ...draftOf(view, details), name, email, ...card, dueNow: shownDue, changedPlanId };
+    const confirmation = { ...draft, name, email, ...card, dueNow: shownDue, changedPlanId };
     const after = await performCheckout(opened.context, place, confirmation);
     if (after.refusal !== null) return { show: refusedPage(after, after.refusal), status: 409 };
     if (after.status !== 'open') return { goTo: `${action}&to=success` };
@@ -202,7 +199,7 @@ async function pay(opened: Opened, entered: Step, form: PageRequest['form']): Pr
   } catch (error) {
     const stale = staleText(error, view.wording);
     if (stale === null) return refusedPayment(step, error);
-    const again = await lookWithDraft(opened, view, details);
+    const again = await lookWithDraft(opened, { view, details, draft });
     if ('refused' in again) return again.refused;
     return { show: paymentPage({ ...step, view: again.view, message: stale }), status: 409 };
   }

@@ -150,6 +150,37 @@ test('a page says why an order cannot have a code; one that is over reads as one
   assert.deepEqual([dueNow, discountCode], [3000n, null]);
 });
 
+test('the code of a session counts once the order that is entered on its page allows it, and not when it is taken out', async () => {
+  await checkout.discount('BULK', { amount: 50, minimumAmount: 6000 });
+  const newOrder = async (terms: Body) => {
+    const { externalId, customerId } = await plans.newCustomer();
+    const order = { customerExternalId: externalId, priceSlug: 'pro-monthly', maximumQuantity: 3, ...terms };
+    const { url } = await app.get(`/checkout-sessions/${await checkout.open({ discountCode: 'BULK', ...order })}`);
+    const send = async (form: Record<string, string>) => {
+      const body = new URLSearchParams({ country: 'DE', ...form });
+      const headers = { origin: new URL(url).origin };
+      const page = await (await fetch(url, { method: 'POST', redirect: 'manual', headers, body })).text();
+      const field = (name: string) => new RegExp(`name="${name}"[^>]* value="([^"]*)"`).exec(page)?.[1] ?? '';
+      return { shownDue: field('shownDue'), discountCode: field('discountCode') };
+    };
+    return { send, payments: () => checkout.payments(customerId) };
+  };
+  const card = { cardNumber: '4242424242424242', cardExpiry: '12/34', cardCode: '123', step: 'pay' };
+  const small = await newOrder({});
+  const one = await small.send({ step: 'review', quantity: '1', discountCode: '' });
+  assert.deepEqual(one, { shownDue: '3000', discountCode: '' });
+  // Two of 30.00 at half price.
+  const two = await small.send({ step: 'review', quantity: '2', discountCode: '' });
+  assert.deepEqual(two, { shownDue: '3000', discountCode: 'BULK' });
+  await small.send({ ...card, ...two, quantity: '2' });
+  assert.deepEqual(await small.payments(), [['succeeded', 3000]]);
+  const large = await newOrder({ quantity: 2 });
+  const without = await large.send({ step: 'review', quantity: '2', discountCode: '' });
+  assert.deepEqual(without, { shownDue: '6000', discountCode: '' });
+  await large.send({ ...card, ...without, quantity: '2' });
+  assert.deepEqual(await large.payments(), [['succeeded', 6000]]);
+});
+
 test('what a discount takes everything off needs no card when it is paid once, and one when it renews', async () => {
   await checkout.discount('GIFT', { amount: 100 });
   const { externalId, customerId } = await plans.newCustomer();
