@@ -78,6 +78,22 @@ test('a change of the quantity keeps the other items at the price of the plan', 
   await dialog.getByRole('button', { name: 'Leave as it is' }).click();
 });
 
+test('a plan in arrears is said to be billed at the end of its first period', async () => {
+  const { pricingModel } = await app.post('/pricing-models/setup', {
+    name: 'Arrears',
+    products: [plan('later', 3000, [], { product: { name: 'Later' }, billingTiming: 'in_arrears' })],
+  });
+  const { customerId } = await newCustomer(app, 'arrears', { token: 'pm_card_visa', pricingModelId: pricingModel.id });
+  await visit(page, `/customers/${customerId}`);
+  await page.getByRole('button', { name: 'Subscribe' }).click();
+  await dialog.getByRole('combobox', { name: 'Plan' }).click();
+  await page.getByRole('option', { name: /^Later/ }).click();
+  await dialog.getByText(/^The first period is billed at its end, on /).waitFor();
+  await dialog.getByRole('button', { name: 'Subscribe' }).click();
+  await dialog.waitFor({ state: 'hidden' });
+  assert.equal((await app.get(`/invoices?customerId=${customerId}`)).total, 0);
+});
+
 test('a refund that follows another begins with what is left', async () => {
   const { customerId } = await plans.newCustomer('pm_card_visa');
   await plans.subscribe({ customerId, priceSlug: 'pro-monthly' });

@@ -121,7 +121,7 @@ function PlanDialog({ subscription, model, onClose }: PlanDialogProps) {
         call={(input, options) => api.subscriptions.create(input, options)}
         effects={({ subscription: made }): readonly Effect[] => [
           { text: `${made.name ?? 'The plan'} starts on ${dateText(made.startDate)}.` },
-          { text: firstBillText(made.trialEnd, made.currentBillingPeriodEnd) },
+          { text: firstBillText(made, chosen?.price.billingTiming === 'in_arrears') },
           ...losses,
         ]}
       />
@@ -163,8 +163,8 @@ function newItemsOf({ priceId, quantity, addOns }: Wanted) {
 }
 
 /**
- * The complete new items. One that stays keeps its id, and with it what was agreed about it. Of several items at the price
- * of the plan, the quantity is that of the first.
+ * The complete new items. One that stays keeps its id, and with it what was agreed about it. The quantity is that of the
+ * first of several items at the price of the plan.
  */
 function changedItemsOf(
   { priceId, quantity, addOns }: Wanted,
@@ -181,10 +181,16 @@ function changedItemsOf(
   return [...(plan === undefined ? [] : [{ ...plan, quantity }, ...beside]), ...extras];
 }
 
-function firstBillText(trialEnd: number | null, periodEnd: number | null): string {
-  return trialEnd === null
-    ? `The first period is billed now, the next on ${dateText(periodEnd)}.`
-    : `Nothing is billed before the trial ends on ${dateText(trialEnd)}.`;
+interface Made {
+  readonly trialEnd: number | null;
+  readonly currentBillingPeriodEnd: number | null;
+}
+
+function firstBillText({ trialEnd, currentBillingPeriodEnd: end }: Made, isInArrears: boolean): string {
+  if (trialEnd !== null) return `Nothing is billed before the trial ends on ${dateText(trialEnd)}.`;
+  return isInArrears
+    ? `The first period is billed at its end, on ${dateText(end)}.`
+    : `The first period is billed now, the next on ${dateText(end)}.`;
 }
 
 type Preview = Awaited<ReturnType<typeof api.subscriptions.previewAdjust>>;
