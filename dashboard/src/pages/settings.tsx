@@ -85,7 +85,7 @@ const linesOf = (text: string) =>
     .map((line) => line.trim())
     .filter((line) => line !== '');
 
-/** An address as somebody writes it: its lines are those with something on them. What is typed stays while it means them. */
+/** An address as somebody writes it: its lines are those with something on them. A typed text stays while it means them. */
 function AddressField({ lines, onChange }: AddressProps) {
   const stored = lines.join('\n');
   const [typed, setTyped] = useState(stored);

@@ -21,7 +21,7 @@ function amountOf(typed: number | string, units: number): number | null {
 }
 
 /**
- * Takes an amount as people write it, and hands it on in the smallest unit of its currency. What is typed stays while it
+ * Takes an amount as people write it, and hands it on in the smallest unit of its currency. A typed text stays while it
  * means the value.
  */
 export function AmountInput(props: AmountInputProps) {
