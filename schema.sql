@@ -4345,6 +4345,7 @@ AS $function$
 declare
   environment bigint := check_seen_customer(p_customer);
   ids text[];
+  told text[];
 begin
   if not exists (select from customers where environment_id = environment and id = p_customer and erased_at is not null) then
     raise insufficient_privilege using message = 'the customer was not erased';
@@ -4367,10 +4368,12 @@ begin
        and e.payload -> 'customer' ->> 'externalId' is distinct from p_customer
     returning e.id
   )
-  -- A receiver may have answered with what it was sent.
+  select array_agg(id) into told from erased;
+  -- A receiver may have answered with what it was sent, also while the statement above waited.
   update webhook_attempts t set answer = null
-    from erased e join webhook_deliveries d on d.environment_id = environment and d.event_id = e.id
-   where t.environment_id = environment and t.delivery_id = d.id and t.answer is not null;
+    from webhook_deliveries d
+   where d.environment_id = environment and d.event_id = any (told)
+     and t.environment_id = environment and t.delivery_id = d.id and t.answer is not null;
   return ids[cardinality(ids)];
 end $function$;
 CREATE OR REPLACE FUNCTION public.erase_records(p_customer text, p_now bigint, p_external_id_mac text)

@@ -158,9 +158,16 @@ async function writeAttempts(db: Database, attempts: readonly MadeAttempt[]): Pr
         ${of(({ outcome }) => outcome.lastAttemptAt)}::bigint[], ${of(({ outcome }) => outcome.lastStatusCode)}::integer[],
         ${of(({ outcome }) => outcome.lastError)}::text[], ${of(({ startedAt }) => startedAt)}::bigint[],
         ${of(({ durationMs }) => durationMs)}::integer[], ${of(({ answer }) => answer)}::text[],
-        ${of(({ delivery }) => delivery.failures)}::integer[]
+        ${of(({ delivery }) => delivery.failures)}::integer[], ${of(({ delivery }) => delivery.messageId)}::text[]
       ) as made (environment_id, id, status, attempts, failures, next_attempt_at, at, status_code, error, started_at,
-                 duration_ms, answer, failures_before)
+                 duration_ms, answer, failures_before, event_id)
+    ), erased as (
+      -- A receiver may answer with a message that was erased while it was in flight. An erasure that comes now waits.
+      select told.environment_id, told.id
+        from (select e.environment_id, e.id, e.payload from events e
+               where (e.environment_id, e.id) in (select environment_id, event_id from made where answer <> '')
+                 for share of e) told
+       where told.payload -> 'data' = 'null' and told.payload -> 'customer' -> 'externalId' = told.payload -> 'customer' -> 'id'
     ), ended as (
       update webhook_deliveries d
          set status = made.status, attempts = made.attempts, failures = made.failures, next_attempt_at = made.next_attempt_at,
@@ -173,8 +180,9 @@ async function writeAttempts(db: Database, attempts: readonly MadeAttempt[]): Pr
     insert into webhook_attempts (environment_id, delivery_id, number, pricing_model_id, started_at, duration_ms, status_code,
            error, answer)
     select made.environment_id, made.id, made.attempts, ended.pricing_model_id, made.started_at, made.duration_ms,
-           made.status_code, made.error, made.answer
+           made.status_code, made.error, case when erased.id is null then made.answer end
       from one_row cross join made join ended on ended.environment_id = made.environment_id and ended.id = made.id
+      left join erased on erased.environment_id = made.environment_id and erased.id = made.event_id
     on conflict do nothing`.execute(db);
 }
 

@@ -2,7 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sql } from 'kysely';
 import { queueSchemaOf } from '../../src/database/database.ts';
-import { type Body, startTestApp } from '../support/harness.ts';
+import type { Outbound } from '../../src/jobs/outbound.ts';
+import { Dispatcher } from '../../src/webhooks/jobs-sending.ts';
+import { type Body, startTestApp, testWebhookServices } from '../support/harness.ts';
 import { setUpPlans } from '../support/plans.ts';
 import { meet } from '../support/race.ts';
 import { newCard, newCustomer } from '../support/shop.ts';
@@ -197,6 +199,25 @@ test('money for the balance that waits for an erasure is refused', async () => {
   );
   assert.deepEqual([erased.status, refused?.status], [200, 404]);
   await app.runJobs();
+  assert.deepEqual(await tablesWith(['quux']), ['invoices']);
+});
+
+test('the answer to a message that was in flight during an erasure is not kept', async () => {
+  const { externalId: late } = await plans.newCustomer();
+  await app.put(`/customers/${late}`, { customer: { name: 'Zelda Quux' } });
+  let erased: Promise<unknown> | undefined;
+  const post: Outbound['post'] = async ({ body }) => {
+    if (body.includes('Zelda Quux')) {
+      erased ??= erase(late).then(() => app.runJobs());
+      await erased;
+    }
+    return { statusCode: 200, retryAfter: null, body, durationMs: 1 };
+  };
+  const usual = testWebhookServices();
+  const services = { ...usual, outbound: { ...usual.outbound, post } };
+  for (const { owner } of app.cells)
+    await new Dispatcher({ database: owner, services, onError: assert.ifError }).drain();
+  assert(erased);
   assert.deepEqual(await tablesWith(['quux']), ['invoices']);
 });
 
