@@ -39,17 +39,20 @@ export async function finalizeRenewals(work: Work, finals: readonly FinalDraft[]
     work,
     finals.map(({ draft }) => draft.customerId),
   );
+  const consolidates = (customerId: string) => own.get(customerId)?.consolidateInvoices === true;
   const onTerms = subscriptions.filter(({ customerId }) => termsOf(own.get(customerId), settings).netTermsDays > 0);
-  const charged = onTerms.length === 0 ? new Map() : await listChargeableMethods(work, onTerms);
+  const asked = subscriptions.filter((each) => onTerms.includes(each) || consolidates(each.customerId));
+  const charged = asked.length === 0 ? new Map() : await listChargeableMethods(work, asked);
   const isOnTerms = new Set(onTerms.map(({ id }) => id));
   const { invoices, left } = await finalizeDrafts(
     work,
     finals.map(({ draft, at }) => {
       const id = draft.subscriptionId ?? '';
       // A draft that is finalized before the end of its review is an invoice of its own.
-      const joins = own.get(draft.customerId)?.consolidateInvoices === true && at === draft.finalizesAt;
+      const joins = consolidates(draft.customerId) && at === draft.finalizesAt;
       const together = joins ? `${draft.customerId} ${at}` : null;
-      return { draft, at, late: late.get(id) ?? [], together, isDueAtOnce: !isOnTerms.has(id) || charged.has(id) };
+      const isCharged = charged.has(id);
+      return { draft, at, late: late.get(id) ?? [], together, isCharged, isDueAtOnce: !isOnTerms.has(id) || isCharged };
     }),
   );
   await releaseOverage(work, left);

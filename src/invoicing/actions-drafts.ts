@@ -283,6 +283,8 @@ interface Finalization {
   readonly together?: string | null;
   /** Whether it is due at once unless it has other terms. Absent: `autoCollect` decides. */
   readonly isDueAtOnce?: boolean;
+  /** Whether its customer is charged for it. Absent: nobody is. */
+  readonly isCharged?: boolean;
 }
 
 /** The rows of drafts that are finalized now, before they have their numbers, and the usage that they leave. */
@@ -295,7 +297,9 @@ async function composeFinal(work: Work, finalizations: readonly Finalization[]) 
   const discounts = await findDiscounts(work, drafts);
   const ids = drafts.map(({ id }) => id);
   const lines = Map.groupBy(await listExplainedLines(work, ids), ({ invoiceId }) => invoiceId);
-  return finalizations.map(({ draft: invoice, at, late = [], together = null, isDueAtOnce = invoice.autoCollect }) => {
+  return finalizations.map((finalization) => {
+    const { draft: invoice, at, late = [], together = null, isCharged = false } = finalization;
+    const { isDueAtOnce = invoice.autoCollect } = finalization;
     const known = withLateUsage((lines.get(invoice.id) ?? []).map(stored), late);
     if (known.length === 0) throw new Problem('draftHasNoLines', { id: invoice.id });
     const request: NewInvoice = {
@@ -317,7 +321,7 @@ async function composeFinal(work: Work, finalizations: readonly Finalization[]) 
     const { id, createdAt } = invoice;
     const row: InvoiceRow = { ...invoice, ...rowOf(draft), id, createdAt, updatedAt: work.now };
     const rows = rowsOf(work, row, draft.lines, drafted);
-    return { row, together, isDueAtOnce, rows, left: fit.left, discounts: draft.discounts };
+    return { row, together, isCharged, rows, left: fit.left, discounts: draft.discounts };
   });
 }
 

@@ -47,7 +47,7 @@ interface Final<Row extends Consolidable> {
   /** Drafts with the same key become one invoice. Null: it stays alone. */
   readonly together: string | null;
   /** Whether its customer is charged for it. Absent: nobody is. */
-  readonly isDueAtOnce?: boolean;
+  readonly isCharged?: boolean;
 }
 
 /**
@@ -65,7 +65,7 @@ export function consolidate<Row extends Consolidable>(
     if (parts.length < 2 || sumOf(parts, ({ total }) => total) > maxInvoiceTotal) continue;
     const [first] = parts;
     assert(first, 'a group has parts');
-    const isCharged = group.some(({ isDueAtOnce = false }) => isDueAtOnce);
+    const isCharged = group.some((each) => each.isCharged === true);
     const whole = consolidatedRow(newId(first.id), parts, isCharged);
     for (const { id } of parts) wholeOf.set(id, whole);
   }

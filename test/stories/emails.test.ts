@@ -213,6 +213,9 @@ test('a consolidated invoice that is charged at once has a receipt, and one on t
   await owned.where('customerId', '=', customerId).execute();
   await caller.delete(`/payment-methods/${cardId}`);
   assert.deepEqual(await mailedBy('2026-03-03'), ['Invoice']);
+  // Without terms and without a card, nobody is charged either.
+  await caller.put('/customers/ada', { customer: { billingTerms: null } });
+  assert.deepEqual(await mailedBy('2026-04-03'), ['Invoice']);
 });
 
 test('the receipt of a payment that the bank has taken back meanwhile is not sent', async () => {
