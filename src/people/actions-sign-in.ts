@@ -183,7 +183,7 @@ function tryKey(body: unknown): string | null {
   return `password ${createHash('sha256').update(normalEmail(email)).digest('hex')}`;
 }
 
-/** What people change of themselves, as the database stores it. */
+/** The part of their own record that people change, as the database stores it. */
 const Profile = z.object({ name: z.string().trim().min(1).max(255).optional(), image: z.string().max(2048).nullish() });
 
 /**
