@@ -273,7 +273,7 @@ async function listRefunds(client: Stripe, call: Call, reference: string): Promi
 
 /**
  * The customer that already owns the payment method, because the seller's page set it up; otherwise a new customer. A
- * payment method from a page of ours belongs to nobody yet, so whoever owns it is somebody else.
+ * payment method from a page of ours belongs to nobody yet, so an owner is somebody else.
  */
 async function identifyCustomer(client: Stripe, call: Call, request: AttachRequest): Promise<string> {
   const { token, customer, environmentId, isOnPage } = request;

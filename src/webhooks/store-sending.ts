@@ -70,7 +70,7 @@ export interface DueDelivery extends EndpointKey {
   readonly sealedPreviousSecret: string | null;
   readonly previousSecretEndsAt: Instant | null;
   readonly failingSince: Instant | null;
-  /** Of the webhook. A caller's change increments it. */
+  /** The revision of the webhook, which each change of a caller increments. */
   readonly revision: number;
 }
 
