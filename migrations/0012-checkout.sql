@@ -71,6 +71,7 @@ create index checkout_sessions_by_creation on checkout_sessions (environment_id,
 create index checkout_sessions_by_pricing_model on checkout_sessions (environment_id, pricing_model_id);
 create index checkout_sessions_by_price on checkout_sessions (environment_id, price_id) where price_id is not null;
 create index checkout_sessions_by_customer on checkout_sessions (environment_id, customer_id) where customer_id is not null;
+create index checkout_sessions_anonymous on checkout_sessions (right(id, 2)) where customer_id is null;
 
 -- The add-ons that a session sells with its plan, or offers beside it.
 create table checkout_session_add_ons (

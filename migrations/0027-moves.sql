@@ -233,10 +233,6 @@ create function slots_of_job(payload jsonb) returns text[] language sql immutabl
   return array(select distinct right(v #>> '{}', 2) from jsonb_path_query(payload - 'after' - 'progress', 'strict $.**') v
                 where jsonb_typeof(v) = 'string' and v #>> '{}' ~ '^[a-z_]+_[0-9A-Za-z]{21}$' and right(v #>> '{}', 2) <> '00');
 
-create index checkout_sessions_anonymous on checkout_sessions (right(id, 2)) where customer_id is null;
--- A draft that is deleted leaves this event, and no record by which a move would find it.
-create index events_of_drafts on events (environment_id, right(id, 2)) where type = 'invoice.created' and payload -> 'data' ->> 'status' = 'draft';
-
 -- Takes all rows of closed slots out of this cell, and answers them in parts. The caller stores them before it commits.
 create function take_slots(codes text[]) returns table (place integer, table_name text, packed text[])
   language plpgsql volatile security definer set search_path from current as $$
