@@ -2563,6 +2563,7 @@ CREATE INDEX audit_log_by_api_key ON public.audit_log USING btree (environment_i
 CREATE INDEX audit_log_by_record ON public.audit_log USING btree (environment_id, record, id);
 CREATE INDEX audit_log_by_record_id ON public.audit_log USING btree (environment_id, record_id, id);
 CREATE INDEX audit_log_by_request ON public.audit_log USING btree (environment_id, request_id, id) WHERE (request_id IS NOT NULL);
+CREATE INDEX audit_log_by_slot ON public.audit_log USING btree (environment_id, "right"(record_id, 2));
 CREATE INDEX audit_log_by_user ON public.audit_log USING btree (environment_id, user_id, id) WHERE (user_id IS NOT NULL);
 CREATE INDEX audit_log_deleted_of_customer ON public.audit_log USING btree (environment_id, ((before ->> 'customer_id'::text))) WHERE (operation = 'delete'::text);
 CREATE INDEX audit_log_deleted_of_invoice ON public.audit_log USING btree (environment_id, ((before ->> 'invoice_id'::text))) WHERE (operation = 'delete'::text);
@@ -5465,6 +5466,8 @@ AS $function$
       ('webhook_deliveries', 'events', 'event_id'),
       ('webhook_attempts', 'webhook_deliveries', 'delivery_id'),
       ('emails', 'customers', 'customer_id'),
+      -- The entries about all of these records, also those that were deleted.
+      ('audit_log', null, null),
       ('idempotency_keys', null, null)) rule (name, parent, link)
 $function$;
 CREATE OR REPLACE FUNCTION public.mrr_before(of_environment bigint, of_customer text, at bigint)
@@ -6821,8 +6824,7 @@ CREATE OR REPLACE FUNCTION public.tables_that_stay()
  LANGUAGE sql
  IMMUTABLE
 AS $function$
-  values ('audit_log', 'a cell logs what happened in it'),
-         ('attempt_counts', 'they count failures of some minutes'),
+  values ('attempt_counts', 'they count failures of some minutes'),
          ('processor_events', 'a second processing of an event changes nothing'),
          ('credit_subjects', 'they follow the catalog'),
          ('money_days', 'triggers take the rows out of the sums, and add them'),
@@ -7012,6 +7014,8 @@ begin
           case rule.name when 'customers' then 't.environment_id = $1 and t.id = any($2)'
             when 'number_series' then 't.environment_id = $1 and t.stem = any($2)'
             when 'idempotency_keys' then 't.environment_id = $1 and t.slot = any($3)'
+            when 'audit_log' then
+              't.environment_id = $1 and right(t.record_id, 2) = any($3) and t.record_id ~ ''^[a-z_]+_[0-9A-Za-z]{21}$'''
             when 'ledger_transactions' then ''
             else case when rule.parent is null then 't.environment_id = $1 and t.customer_id is null and t.id = any($2)'
               else condition_of_rule(rule.name, rule.link) end end,

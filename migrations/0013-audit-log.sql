@@ -34,6 +34,8 @@ create index audit_log_by_record on audit_log (environment_id, record, id);
 create index audit_log_by_action on audit_log (environment_id, action, id) where action is not null;
 create index audit_log_by_api_key on audit_log (environment_id, api_key_id, id) where api_key_id is not null;
 create index audit_log_by_user on audit_log (environment_id, user_id, id) where user_id is not null;
+-- A move takes the entries about the records of its slots.
+create index audit_log_by_slot on audit_log (environment_id, (right(record_id, 2)));
 create index audit_log_by_request on audit_log (environment_id, request_id, id) where request_id is not null;
 
 -- Tables with an environment that are not audited: histories themselves, which nobody changes afterwards, what is reckoned

@@ -74,13 +74,14 @@ create function moved_tables() returns table (name text, place integer, parent t
       ('webhook_deliveries', 'events', 'event_id'),
       ('webhook_attempts', 'webhook_deliveries', 'delivery_id'),
       ('emails', 'customers', 'customer_id'),
+      -- The entries about all of these records, also those that were deleted.
+      ('audit_log', null, null),
       ('idempotency_keys', null, null)) rule (name, parent, link)
 $$;
 
 -- The tables of tenants whose rows stay where they are, and why.
 create function tables_that_stay() returns table (name text, reason text) language sql immutable as $$
-  values ('audit_log', 'a cell logs what happened in it'),
-         ('attempt_counts', 'they count failures of some minutes'),
+  values ('attempt_counts', 'they count failures of some minutes'),
          ('processor_events', 'a second processing of an event changes nothing'),
          ('credit_subjects', 'they follow the catalog'),
          ('money_days', 'triggers take the rows out of the sums, and add them'),
@@ -324,6 +325,8 @@ begin
           case rule.name when 'customers' then 't.environment_id = $1 and t.id = any($2)'
             when 'number_series' then 't.environment_id = $1 and t.stem = any($2)'
             when 'idempotency_keys' then 't.environment_id = $1 and t.slot = any($3)'
+            when 'audit_log' then
+              't.environment_id = $1 and right(t.record_id, 2) = any($3) and t.record_id ~ ''^[a-z_]+_[0-9A-Za-z]{21}$'''
             when 'ledger_transactions' then ''
             else case when rule.parent is null then 't.environment_id = $1 and t.customer_id is null and t.id = any($2)'
               else condition_of_rule(rule.name, rule.link) end end,

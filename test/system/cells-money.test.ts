@@ -245,6 +245,36 @@ test('an answer moves to a cell in which another customer had its key a day ago'
   assert.equal((await ok('GET', `/customer-balances?customerExternalId=${name}`)).data[0].balance, 500);
 });
 
+test('the audit log moves with its customer, and an erasure leaves nothing in the cell of before', async () => {
+  const { name, id } = await newIdAtHome();
+  const lines = [{ description: `Workshop for ${name}`, unitAmount: 500 }];
+  const { invoice } = await ok('POST', '/invoices', { invoice: { customerExternalId: name, lines } });
+  await ok('DELETE', `/invoices/${invoice.id}`);
+  const logOf = async () =>
+    Promise.all([id, invoice.id].map(async (recordId) => (await ok('GET', `/audit-log?recordId=${recordId}`)).data));
+  const before = await logOf();
+  assert.deepEqual(
+    before[1].map(({ operation }: Body) => operation),
+    ['delete', 'insert'],
+  );
+  const tracesIn = async (cell: string) => {
+    const { rows } = await cells.admin.query(
+      `select count(*)::integer as traces from ${cell}.audit_log where to_jsonb(audit_log)::text like $1`,
+      [`%${name}%`],
+    );
+    return rows[0].traces;
+  };
+  await moveSlotOf(id);
+  assert.deepEqual(await logOf(), before);
+  assert.equal(await tracesIn('home'), 0);
+  assert.ok((await tracesIn('cell_a')) > 0);
+  await ok('POST', `/customers/${name}/erase`);
+  await until('the copies are erased', async () => {
+    return (await ok('POST', `/customers/${name}/erase`)).erasure.completedAt !== null;
+  });
+  assert.deepEqual([await tracesIn('home'), await tracesIn('cell_a')], [0, 0]);
+});
+
 test('a customer of another cell is erased there', async () => {
   for (const cell of places) {
     const name = await cells.newCustomer(cell);
