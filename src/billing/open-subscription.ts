@@ -23,7 +23,13 @@ import { insertSubscriptionItems } from '../subscriptions/store-items.ts';
 import { changePriceOverrides } from '../subscriptions/store-price-overrides.ts';
 import type { SubscriptionRow } from '../subscriptions/subscription.ts';
 import { itemName, type SubscriptionItemRow } from '../subscriptions/subscription-item.ts';
-import { type AddOn, decideStart, defaultPlanName, type Start } from '../subscriptions/subscription-start.ts';
+import {
+  type AddOn,
+  decideStart,
+  defaultPlanName,
+  type Start,
+  setupFeesOf,
+} from '../subscriptions/subscription-start.ts';
 import { type Bill, issueBills, setupFeeLines, withInterims } from './bill-subscription.ts';
 import { grantPeriodCredits } from './grant-period-credits.ts';
 import { chargeInvoice, recordPaid } from './record-paid.ts';
@@ -176,7 +182,7 @@ function newSubscription(work: Work, opening: Opening): SubscriptionRow {
     pausedAt: null,
     resumesAt: null,
     pausedCredit: 0n,
-    setupFee: opening.doNotCharge ? 0n : setupFeeOf(opening),
+    setupFee: opening.doNotCharge ? 0n : setupFeesOf(opening),
     priceOverrides: overridesAfter([], opening.priceOverrides ?? [], { at: calendarStart, periodStart: null }),
     billingThresholdAmount: opening.billingThresholdAmount,
     metadata: opening.metadata,
@@ -191,14 +197,6 @@ function scheduleOf(interval: Interval | null, period: Period | null, anchor: In
     currentBillingPeriodStart: period?.start ?? null,
     currentBillingPeriodEnd: period?.end ?? null,
   };
-}
-
-/** The setup fees of all items, which the first invoice bills together. */
-function setupFeeOf({ price, addOns = [] }: Opening): bigint {
-  return [price, ...addOns.map((each) => each.price)].reduce(
-    (sum, { setupFeeAmount }) => sum + (setupFeeAmount ?? 0n),
-    0n,
-  );
 }
 
 /** The item of the plan, and those of its add-ons. */

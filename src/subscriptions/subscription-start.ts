@@ -301,7 +301,7 @@ export function decideStart(terms: StartTerms): Start {
   }
   // A plan in arrears has nothing to charge at its start but a setup fee.
   const inArrears = price.billingTiming === 'in_arrears';
-  const isDueNow = !inArrears || (price.setupFeeAmount ?? 0n) > 0n;
+  const isDueNow = !inArrears || setupFeesOf(terms) > 0n;
   const isPaid = interval !== null && trialEnd === null && !isFreePlan && !doNotCharge;
   const isCharged = isPaid && isDueNow;
   if (isPaid && !isDueNow) refuseWithoutPayer(terms);
@@ -421,6 +421,14 @@ function refuseBadTerms(terms: StartTerms): void {
 
 function addOnsOf({ addOns = [] }: Pick<StartTerms, 'addOns'>): readonly AddOn[] {
   return addOns;
+}
+
+/** The setup fees of a plan and its add-ons, which the first invoice bills together. */
+export function setupFeesOf({ price, addOns = [] }: Pick<StartTerms, 'price' | 'addOns'>): bigint {
+  return [price, ...addOns.map((each) => each.price)].reduce(
+    (sum, { setupFeeAmount }) => sum + (setupFeeAmount ?? 0n),
+    0n,
+  );
 }
 
 /** Refuses add-ons that are not for sale, of another interval than the plan, or too dear with it. `path` is where they were sent. */

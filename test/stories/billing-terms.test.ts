@@ -295,6 +295,19 @@ test('a setup fee is charged at the start, and the plan in arrears at the end', 
   assert.deepEqual(await totals(id), [500, 3000]);
 });
 
+test('the setup fee of an add-on in arrears is charged at the start too, and is not lost with an early end', async () => {
+  await app.post('/products', {
+    ...arrears('late-device', 500, { setupFeeAmount: 7000 }),
+    product: { name: 'Device', slug: 'late-device', pricingModelId: plans.pricingModelId, addOn: true },
+  });
+  const items = [plans.item('late'), plans.item('late-device')];
+  const { id } = await inArrears('late', { priceSlug: undefined, items });
+  assert.deepEqual(await totals(id), [7000]);
+  await plans.moveTo(day(10));
+  await app.post(`/subscriptions/${id}/cancel`, { cancellation: { timing: 'immediately' } });
+  assert.deepEqual(await totals(id), [7000, 1167]);
+});
+
 test('a first period by the calendar is billed by its share at its end', async () => {
   const short = await onTheEleventh('late', { billingAnchor: 'calendar' });
   assert.deepEqual(await totals(short.id), []);
