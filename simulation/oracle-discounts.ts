@@ -63,9 +63,13 @@ function redemptionsOf(
   return subscription.discounts.filter((redemption) => {
     const { discount, isOff } = redemption;
     const carried = invoices.filter(({ discounts }) => discounts.some((each) => each.redemption === redemption));
+    // A period without an invoice of its own, such as the first one in arrears, has the percentages that last.
+    const isBilled = (one: Invoice['period']) => invoices.some((each) => each.period === one);
+    const lasts = !isOff && discount.type === 'percent' && discount.times === null;
     if (reason === 'adjustment' && !beginsPeriod)
-      return discount.type === 'percent' && carried.some((each) => each.period === period);
-    if (carriesOn !== null) return carried.some((each) => each.period === carriesOn && each.status !== 'void');
+      return isBilled(period) ? discount.type === 'percent' && carried.some((each) => each.period === period) : lasts;
+    if (carriesOn !== null)
+      return isBilled(carriesOn) ? carried.some((each) => each.period === carriesOn && each.status !== 'void') : lasts;
     const live = carried.filter(({ status }) => status !== 'void' && status !== 'uncollectible');
     // An interval is its start and its end: a month and the rest of a year from one anchor are two.
     const turns = new Set(live.map((each) => each.period && discountKeyOf(each.period))).size;

@@ -15,8 +15,10 @@ import { draftInvoice, type InvoiceDraft, type NewInvoice } from '../invoicing/n
 import type { InvoiceRow } from '../invoicing/store.ts';
 import {
   listActiveRedemptions,
+  listBilledPeriods,
   listDiscountsOfInvoices,
   listDiscountsOfPeriods,
+  listLastingPercents,
   listPercentOfPeriods,
 } from '../invoicing/store-redemptions.ts';
 import { type BilledOverage, billUsage, termsIn } from '../invoicing/usage-lines.ts';
@@ -226,7 +228,8 @@ function pricesOfItems({ lines }: Bill): string[] {
  * The discounts of each bill, in order. The start of a period carries those of the subscription while they last; final
  * usage and usage at a threshold carry the percentages. A plan change carries the percentages on its period's
  * own invoice: fixed amounts were already given there. A change that replaces that invoice carries the same discounts.
- * After a pause the rest of an interval carries its discounts on, and of fixed amounts their share.
+ * After a pause the rest of an interval carries its discounts on, and of fixed amounts their share. A period without an
+ * invoice of its own, such as the first one in arrears, has the percentages that last for ever.
  */
 export async function discountsOf(
   work: Work,
@@ -242,17 +245,30 @@ export async function discountsOf(
   const step = chargedStep(work.currency);
   const pausedIds = bills.flatMap(({ resumption }) => resumption?.pausedPeriodId ?? []);
   const ofPaused = await listDiscountsOfPeriods(work, pausedIds);
+  const billed = await listBilledPeriods(work, [...periodIds, ...pausedIds]);
+  const isUnbilled = (id: string | null | undefined) => id != null && !billed.has(id);
+  const ofUnbilled = await listLastingPercents(
+    work,
+    bills.flatMap((bill) => {
+      const within = isAdjustment(bill) ? bill.period?.id : bill.resumption?.pausedPeriodId;
+      return isUnbilled(within) ? bill.subscription.id : [];
+    }),
+  );
   return (bill) => {
     const { reason, subscription, period, replacedInvoiceId, resumption, redeemed: own } = bill;
     if (own !== undefined) return own === null ? [] : [own];
     if (replacedInvoiceId) return (ofReplaced.get(replacedInvoiceId) ?? []).map(unapplied);
     if (resumption && period !== null) {
       const { whole, pausedPeriodId } = resumption;
-      const discounts = pausedPeriodId === null ? active.get(subscription.id) : ofPaused.get(pausedPeriodId);
+      const carried = pausedPeriodId === null ? active.get(subscription.id) : ofPaused.get(pausedPeriodId);
+      const discounts = carried ?? (isUnbilled(pausedPeriodId) ? ofUnbilled.get(subscription.id) : undefined);
       const part = { start: period.startAt, end: period.endAt };
       return (discounts ?? []).map((discount) => discountOfPart(discount, part, whole, step));
     }
-    if (isAdjustment(bill)) return ofPeriods.get(period?.id ?? '') ?? [];
+    if (isAdjustment(bill)) {
+      const percents = isUnbilled(period?.id) ? ofUnbilled.get(subscription.id) : ofPeriods.get(period?.id ?? '');
+      return percents ?? [];
+    }
     const redeemed = active.get(subscription.id) ?? [];
     return isOfUsage(reason) ? redeemed.filter(({ kind }) => kind === 'percent') : redeemed;
   };

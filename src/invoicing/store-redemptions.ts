@@ -294,6 +294,31 @@ export async function listPercentOfPeriods(
   return groupedBy(rows, ({ billingPeriodId }) => billingPeriodId);
 }
 
+/** Those of these billing periods that have got an invoice at their start or renewal, also one without a discount. */
+export async function listBilledPeriods(work: Work, billingPeriodIds: readonly string[]): Promise<Set<string>> {
+  if (billingPeriodIds.length === 0) return new Set();
+  const { rows } = await sql<{ id: string }>`
+    select distinct billing_period_id as id from invoices
+     where environment_id = ${work.environmentId} and billing_period_id = any(${billingPeriodIds}::text[])
+       and reason in ('subscription_start', 'renewal')`.execute(work.db);
+  return new Set(rows.map(({ id }) => id));
+}
+
+/** The percentage discounts that lower each subscription for ever, in order. Subscriptions without one are missing. */
+export async function listLastingPercents(
+  work: Work,
+  subscriptionIds: readonly string[],
+): Promise<Map<string, InvoiceDiscount[]>> {
+  if (subscriptionIds.length === 0) return new Map();
+  const { rows } = await sql<FoundDiscount>`
+    select ${columns}
+      from discount_redemptions r
+     where r.environment_id = ${work.environmentId} and r.subscription_id = any(${subscriptionIds}::text[])
+       and r.removed_at is null and r.duration = 'forever' and r.amount_type = 'percent'
+     order by r.position, r.id`.execute(work.db);
+  return groupedBy(rows, ({ subscriptionId }) => subscriptionId);
+}
+
 /** The discounts on the period invoices of these billing periods, by period id. Periods without one are missing. */
 export async function listDiscountsOfPeriods(
   work: Work,

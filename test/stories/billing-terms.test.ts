@@ -351,6 +351,31 @@ test('a plan in advance gives way to one in arrears at the end of its period onl
   assert.match(await plans.refused(waived.id, 'later', 400, { prorateCurrentBillingPeriod: false }), /prorate/);
 });
 
+test('half for ever is half of all that the first period in arrears costs, however it goes on', async () => {
+  const half = { name: 'Half', code: 'HALF', amountType: 'percent', amount: 50, duration: 'forever' };
+  await app.post('/discounts', { discount: { ...half, pricingModelId: plans.pricingModelId } });
+  const begin = async () => {
+    const { id } = await inArrears('late', { discountCode: 'HALF' });
+    await plans.moveTo(day(10));
+    return id;
+  };
+  const changed = await begin();
+  assert.equal((await plans.preview(changed, 'p6000')).totalDue, 2000);
+  await plans.adjust(changed, 'p6000');
+  await plans.moveTo(may);
+  assert.deepEqual(await totals(changed), [2000, 3500]);
+  const paused = await begin();
+  await app.post(`/subscriptions/${paused}/pause`);
+  await plans.moveTo(day(20));
+  await app.post(`/subscriptions/${paused}/resume`);
+  await plans.moveTo(may);
+  assert.deepEqual(await totals(paused), [500, 500]);
+  const moved = await begin();
+  assert.equal((await plans.moveAnchor(moved, day(20))).status, 200);
+  await plans.moveTo(day(20));
+  assert.deepEqual(await totals(moved), [500, 484]);
+});
+
 test('a failed charge at the end of a period is dunned, and an end after it bills the rest', async () => {
   const { id, customerId } = await inArrears('late');
   await plans.attach(customerId, 'pm_card_chargeCustomerFail');
