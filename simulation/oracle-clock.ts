@@ -1,10 +1,10 @@
 import { addOn, incompleteHours } from './catalogue.ts';
 import { usagePrices } from './catalogue-usage.ts';
 import { hourMs, intervalAt, isSameInterval, share } from './oracle-arithmetic.ts';
-import { changeTerms, feeLines, issue, sumOf, withPausedTime } from './oracle-billing.ts';
+import { changeTerms, feeLines, issue, methodOf, sumOf, withPausedTime } from './oracle-billing.ts';
 import { endClaims, letClaimsLast } from './oracle-claims.ts';
 import { attempt, carryOut, collect, endReview, payerOf } from './oracle-collecting.ts';
-import { carryCredits, endSubscription, nextEnd } from './oracle-ending.ts';
+import { carryCredits, endSubscription, nextEnd, replaceFree } from './oracle-ending.ts';
 import { bookEnds } from './oracle-falls.ts';
 import { endingMeters, endMeasured, type Taking, takeMeasured } from './oracle-measured.ts';
 import { allUntil, changeOwnTerms, usageLines } from './oracle-metering.ts';
@@ -25,6 +25,7 @@ import {
   isOwed,
   isTerminal,
   type Line,
+  netTermsOf,
   type Period,
   reach,
   type Subscription,
@@ -129,7 +130,10 @@ function isToTry(invoice: Invoice): boolean {
   return isTried && !isTerminal(subscription) && subscription.status !== 'unpaid';
 }
 
-/** Begins a booked subscription. Its credits, and the end of a free plan in its place, come with its first payment. */
+/**
+ * Begins a booked subscription. Its credits, and the end of a free plan in its place, come with its first payment, or at
+ * once where nothing can be charged under net terms.
+ */
 function start(books: Books, subscription: Subscription): void {
   const { anchor: at, customer } = subscription;
   const period: Period = {
@@ -141,6 +145,11 @@ function start(books: Books, subscription: Subscription): void {
     returned: 0,
   };
   subscription.period = period;
+  subscription.isInvoiced = methodOf(subscription) === null && netTermsOf(books, customer) > 0;
+  if (subscription.isInvoiced) {
+    replaceFree(books, subscription);
+    grantPeriod(subscription, period, true);
+  }
   const lines = [...itemLines(subscription, period), ...feeLines(subscription)];
   collect(books, issue(books, subscription, { reason: 'subscription_start', at, period, lines }));
   carryCredits(books, customer);

@@ -239,7 +239,7 @@ export interface Subscription {
   readonly discounts: Redemption[];
   everPaid: boolean;
   /** It began with an invoice under net terms, and its credits with it. */
-  readonly isInvoiced: boolean;
+  isInvoiced: boolean;
   canceledAt: number | null;
   cancelAt: number | null;
   reason: string | null;

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { listOwnTerms, termsOf } from '../customers/store.ts';
 import { newId } from '../database/new-id.ts';
 import type { Work } from '../database/work.ts';
 import { releaseEndedClaims } from '../entitlements/actions.ts';
@@ -8,6 +9,8 @@ import { listOwedPeriods } from '../invoicing/store-collecting.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import { chargedStep } from '../kernel/currency.ts';
 import { accessOf } from '../organizations/setting.ts';
+import { readSettings } from '../organizations/store-settings.ts';
+import { listChargeableMethods } from '../payments/actions.ts';
 import { carryToHolders } from '../purchases/actions-auto-top-ups.ts';
 import { newBillingPeriod, publishSubscriptions } from '../subscriptions/actions.ts';
 import { type BillingPeriodRow, nextPeriod } from '../subscriptions/billing-period.ts';
@@ -206,20 +209,27 @@ function afterRenewal(subscription: SubscriptionRow): SubscriptionRow {
 
 /**
  * Starts subscriptions whose start has come, each as of its start: a paid one replaces its customer's free one, and its
- * first period (or trial) begins and is billed. A free one gets its credits immediately, a paid one with its payment; a
- * failed first payment ends the subscription as usual.
+ * first period (or trial) begins and is billed. A free one and one that is invoiced under net terms get their credits
+ * immediately, another paid one with its payment; a failed first payment ends the subscription as usual.
  */
 async function startSubscriptions(work: Work, waiting: readonly SubscriptionRow[]): Promise<void> {
   if (waiting.length === 0) return;
   const bills = await draftRenewalBills(work, waiting, { takesUsage: true });
   const lines = new Map(bills.map((bill) => [bill.subscription.id, bill.lines]));
-  // A plan that is to be paid replaces the free one when the money has arrived.
+  const invoiced = await listInvoicedOnTerms(work, waiting);
+  const awaitsPayment = ({ id }: SubscriptionRow) => (lines.get(id) ?? []).length > 0 && !invoiced.has(id);
+  // A plan that is to be paid first replaces the free one when the money has arrived.
   for (const subscription of waiting)
-    if (!subscription.isFreePlan && (lines.get(subscription.id) ?? []).length === 0)
+    if (!subscription.isFreePlan && !awaitsPayment(subscription))
       await replaceFreePlan(work, subscription, subscription.startDate);
   const started = await beginPeriods(
     work,
-    waiting.map((subscription) => toBeginning(work, subscription, lines.get(subscription.id) ?? [])),
+    waiting.map((subscription) =>
+      toBeginning(work, subscription, {
+        lines: lines.get(subscription.id) ?? [],
+        creditsAwaitPayment: awaitsPayment(subscription),
+      }),
+    ),
   );
   await carryToHolders(
     work,
@@ -228,10 +238,28 @@ async function startSubscriptions(work: Work, waiting: readonly SubscriptionRow[
   await publishSubscriptions(work, 'subscription.updated', started);
 }
 
-function toBeginning(work: Work, subscription: SubscriptionRow, lines: readonly NewLine[]): Beginning {
+/** The subscriptions without anything to charge whose customers have net terms, by id. */
+async function listInvoicedOnTerms(work: Work, subscriptions: readonly SubscriptionRow[]): Promise<Set<string>> {
+  const charged = await listChargeableMethods(work, subscriptions);
+  const uncharged = subscriptions.filter(({ id }) => !charged.has(id));
+  if (uncharged.length === 0) return new Set();
+  const settings = await readSettings(work);
+  const own = await listOwnTerms(
+    work,
+    uncharged.map(({ customerId }) => customerId),
+  );
+  const onTerms = uncharged.filter(({ customerId }) => termsOf(own.get(customerId), settings).netTermsDays > 0);
+  return new Set(onTerms.map(({ id }) => id));
+}
+
+function toBeginning(
+  work: Work,
+  subscription: SubscriptionRow,
+  { lines, creditsAwaitPayment }: Pick<Beginning, 'lines'> & Pick<BillingPeriodRow, 'creditsAwaitPayment'>,
+): Beginning {
   const first = nextPeriod(subscription);
   assert(first, 'what starts has a first period');
-  const known = { trialPeriod: subscription.trialEnd !== null, creditsAwaitPayment: lines.length > 0 };
+  const known = { trialPeriod: subscription.trialEnd !== null, creditsAwaitPayment };
   return {
     subscription,
     period: newBillingPeriod(work, subscription, { ...first, ...known }),

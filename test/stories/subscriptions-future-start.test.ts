@@ -103,6 +103,23 @@ test('with nothing to charge it is past due from its start, as after a trial, an
   assert.equal(await plans.calls(externalId, id), 0);
 });
 
+test('under net terms it starts as a plan that begins now does: with an open invoice, its credits and no free plan', async () => {
+  await app.put('/settings', { settings: { netTermsDays: 60 } });
+  const { id, externalId, freeId } = await newLater({ token: null });
+  await moveClock(may);
+  assert.deepEqual(await invoicesOf(externalId), [[may, 3000, 'open']]);
+  assert.equal((await plans.subscription(id)).status, 'active');
+  assert.equal(await plans.calls(externalId, id), 1500);
+  const { status, replacedBySubscriptionId } = await plans.subscription(freeId);
+  assert.deepEqual([status, replacedBySubscriptionId], ['canceled', id]);
+  // A card is charged at once, so the credits come with its payment.
+  const charged = await newLater({ token: 'pm_card_chargeCustomerFail' });
+  await moveClock(may);
+  assert.equal((await plans.subscription(charged.id)).status, 'canceled');
+  assert.deepEqual(namesOf((await billingOf(charged.externalId)).currentSubscriptions), ['Free Subscription']);
+  await app.put('/settings', { settings: { netTermsDays: 0 } });
+});
+
 test('the invoice that it will begin with is shown before; a trial begins with none', async () => {
   const { id } = await newLater();
   const { invoice } = await app.get(`/invoices/upcoming?subscriptionId=${id}`);
