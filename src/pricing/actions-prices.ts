@@ -8,7 +8,8 @@ import { type PageRequest, page } from '../kernel/pagination.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
 import { type PriceModel, priceUsage } from '../rating/price-model.ts';
 import { currencyOf, only, refuseOtherId, required, requiredLocked, resolvePricingModel } from './actions.ts';
-import type { Price } from './price.ts';
+import { pricesAfter, ratesAfter } from './actions-rates.ts';
+import type { NewPrice, Price } from './price.ts';
 import {
   decidePriceChange,
   defaultWithConditions,
@@ -23,8 +24,9 @@ import {
   type UsagePriceInput,
 } from './price-input.ts';
 import { fineAmount, type Pricing, priceModelOf, shownTier } from './pricing.ts';
+import type { Product } from './product.ts';
 import * as store from './store-prices.ts';
-import { findProduct, findProductRating } from './store-products.ts';
+import { findProduct, findProductRating, saveProducts } from './store-products.ts';
 import { findUsageMeter } from './store-usage-meters.ts';
 import { isMeasured, issueOfMeasuredPrice, type UsageMeter } from './usage-meter.ts';
 
@@ -45,8 +47,21 @@ async function createProductPrice(work: Work, requested: Exclude<PriceInput, { t
   const outdated = prices
     .filter((price) => price.active || price.isDefault)
     .map((price) => ({ ...price, active: false, isDefault: false }));
+  const price = newProductPrice(newId('price'), product, requested, currencyOf(work));
+  await sellAgain(work, product, prices, pricesAfter(prices, { save: outdated, insert: [price] }));
   await store.savePrices(work, outdated);
-  return only(await store.insertPrices(work, [newProductPrice(newId('price'), product, requested, currencyOf(work))]));
+  return only(await store.insertPrices(work, [price]));
+}
+
+/** Gives a product whose price is active again the rates of now. The caller has locked its pricing model. */
+async function sellAgain(
+  work: Work,
+  product: Product,
+  before: readonly NewPrice[],
+  after: readonly NewPrice[],
+): Promise<void> {
+  const usagePrices = await ratesAfter(work, { product, prices: before }, { product, prices: after });
+  if (usagePrices !== product.usagePrices) await saveProducts(work, [{ ...product, usagePrices }]);
 }
 
 async function createUsagePrice(work: Work, requested: UsagePriceInput): Promise<Price> {
@@ -109,6 +124,7 @@ export async function updatePrice(
   const ofDefaultProduct = product?.default ?? false;
   const decided = decidePriceChange(price, siblings, change, { ofDefaultProduct });
   await refuseLostRate(work, price, decided[0]);
+  if (product !== null) await sellAgain(work, product, family, pricesAfter(family, { save: decided }));
   const [changed = price] = await store.savePrices(work, decided);
   return changed;
 }

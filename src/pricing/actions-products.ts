@@ -16,6 +16,7 @@ import {
   resolveLockedPricingModel,
 } from './actions.ts';
 import { addUsagePrice } from './actions-prices.ts';
+import { findRates, pricesAfter, ratesAfter } from './actions-rates.ts';
 import { type Feature, type FeatureValue, givenFeature, valueIssue } from './feature.ts';
 import {
   type FirstPriceInput,
@@ -28,15 +29,12 @@ import { type ProductWithPrices, withPrices } from './pricing-model.ts';
 import {
   addOnPriceIssue,
   decideQuantityLimits,
-  decideUsagePrices,
   isReservedProductSlug,
   type Product,
   type ProductChange,
   type ProductFeature,
   type ProductInput,
-  type ProductUsagePrice,
   slugOfName,
-  type UsagePricesInput,
 } from './product.ts';
 import {
   decideFeatureLinks,
@@ -46,7 +44,7 @@ import {
   refuseForeignFeatures,
 } from './product-change.ts';
 import { findFeature, findFeatures } from './store-features.ts';
-import { insertPrices, listActivePricesBySlug, listPricesOfProducts, savePrices } from './store-prices.ts';
+import { insertPrices, listPricesOfProducts, savePrices } from './store-prices.ts';
 import * as store from './store-products.ts';
 import {
   type DeletedParts,
@@ -55,7 +53,7 @@ import {
   type Use,
   usesOfCustomers,
 } from './store-structure.ts';
-import { findUsageMeter, listUsageMeters } from './store-usage-meters.ts';
+import { findUsageMeter } from './store-usage-meters.ts';
 
 interface ProductRequest {
   readonly product: ProductInput;
@@ -99,22 +97,6 @@ export async function createProduct(
   await insertPrices(work, [newProductPrice(newId('price'), product, own, currencyOf(work))]);
   await link(work, product, featureIds);
   return product;
-}
-
-async function findRates(
-  work: Work,
-  pricingModelId: string,
-  requested: UsagePricesInput,
-): Promise<ProductUsagePrice[]> {
-  if (requested.length === 0) return [];
-  const slugs = requested.map(({ priceSlug }) => priceSlug);
-  const meters = await listUsageMeters(work, [pricingModelId]);
-  return decideUsagePrices(requested, meters, await listActivePricesBySlug(work, pricingModelId, slugs));
-}
-
-/** The rates by their slugs. A product that is sold again takes the prices that have them now: its own may have ended. */
-function namesOf(rates: readonly ProductUsagePrice[]): UsagePricesInput {
-  return rates.map(({ usageMeterSlug, priceSlug }) => ({ usageMeterSlug, priceSlug }));
 }
 
 /** Adds the price to its usage meter, and returns the product's own price. */
@@ -189,12 +171,14 @@ export async function updateProduct(
 ): Promise<{ product: Product; expiredProductFeatureIds: string[] }> {
   refuseOtherId(id, change.id);
   const before = await requiredLocked(work, store.findProduct, id, 'productNotFound');
-  const requested = change.usagePrices ?? (change.active && !before.active ? namesOf(before.usagePrices) : undefined);
+  const { usagePrices: requested } = change;
   const rates = requested && (await findRates(work, before.pricingModelId, requested));
   const after = decideProductChange(before, change, rates);
   const prices = await listPricesOfProducts(work, [id]);
   const toWrite = decideProductPrices(before, after, prices, price, newId('price'));
-  const product = only(await store.saveProducts(work, [after]));
+  const sale = { product: after, prices: pricesAfter(prices, toWrite) };
+  const usagePrices = rates ?? (await ratesAfter(work, { product: before, prices }, sale));
+  const product = only(await store.saveProducts(work, [{ ...after, usagePrices }]));
   await savePrices(work, toWrite.save);
   await insertPrices(work, toWrite.insert);
   if (featureIds === undefined) return { product, expiredProductFeatureIds: [] };

@@ -60,14 +60,14 @@ export function representatives<Row extends { id: string; slug: string; active: 
 }
 
 /** The price that represents a product: its default one. */
-export function standingPrice(prices: readonly ProductPrice[]): ProductPrice {
+export function standingPrice<Standing extends Pick<ProductPrice, 'isDefault'>>(prices: readonly Standing[]): Standing {
   const price = prices.find(({ isDefault }) => isDefault) ?? prices.at(-1);
   assert(price, 'every product has a price');
   return price;
 }
 
 /** Whether the product is for sale: not while its price is inactive. The default product always is. */
-export function isSold(product: Product, price: ProductPrice): boolean {
+export function isSold(product: Pick<Product, 'default' | 'active'>, price: Pick<ProductPrice, 'active'>): boolean {
   return product.default || (product.active && price.active);
 }
 

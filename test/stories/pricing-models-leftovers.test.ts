@@ -184,3 +184,29 @@ test('a product that is sold again by itself takes the price that has the slug o
   assert.deepEqual([refused.status, refused.body.issues[0].path], [400, ['product', 'usagePrices', 0, 'priceSlug']]);
   await app.put(path, { product: { active: true, usagePrices: [] } });
 });
+
+test('a plan whose price alone was inactive takes the price that has the slug of its rate now, whatever sells it again', async () => {
+  const sellings: ((productId: string, priceId: string) => Promise<unknown>)[] = [
+    (_, priceId) => app.put(`/prices/${priceId}`, { price: { active: true } }),
+    (productId) => {
+      const price = { type: 'subscription', productId, intervalUnit: 'month', unitPrice: 9, slug: 'team-again' };
+      return app.post('/prices', { price });
+    },
+    (productId) => app.put(`/products/${productId}`, { product: {}, price: { unitPrice: 9 } }),
+  ];
+  for (const sell of sellings) {
+    const body = acme();
+    body.products[0].product.usagePrices = [{ usageMeterSlug: 'api-calls', priceSlug: 'call-overage' }];
+    const { id, products } = await setUp(body);
+    const [product] = products;
+    await app.put(`/prices/${product.defaultPrice.id}`, { price: { active: false } });
+    const exported = await exportOf(id);
+    exported.usageMeters[0].prices[0].unitPrice = 5;
+    await put(id, exported);
+    const { data } = await app.get(`/prices?usageMeterId=${product.usagePrices[0].usageMeterId}`);
+    const dearer = data.find(({ unitPrice }: Body) => unitPrice === 5);
+    await sell(product.id, product.defaultPrice.id);
+    assert.equal((await app.get(`/products/${product.id}`)).usagePrices[0].priceId, dearer.id);
+    await putsNothing(id, await exportOf(id));
+  }
+});
