@@ -10171,7 +10171,7 @@ export interface UsageEventsMethods {
   /** Get a usage event. Returns one usage event with its amount, properties and billing period. */
   get(input: UsageEventsGetInput, options?: CallOptions): Promise<UsageEventsGetAnswer>;
 
-  /** Get the ledger entry of a usage event. Returns the entry that booked the event, and the credits that paid for it. An entry may book several events of one request. It is `null` if the event counted nothing. */
+  /** Get the ledger entry of a usage event. Returns the entry that booked the event, and the credits that paid for it. An entry may book several events of one request. Where a credit pool paid for some of the event, it is the entry of that part. It is `null` if the event counted nothing. */
   getLedgerEntry(input: UsageEventsGetLedgerEntryInput, options?: CallOptions): Promise<UsageEventsGetLedgerEntryAnswer>;
 }
 

@@ -179,7 +179,8 @@ export const usageEventRoutes = [
     summary: 'Get the ledger entry of a usage event',
     description:
       'Returns the entry that booked the event, and the credits that paid for it. An entry may book several ' +
-      'events of one request. It is `null` if the event counted nothing.',
+      'events of one request. Where a credit pool paid for some of the event, it is the entry of that part. It is ' +
+      '`null` if the event counted nothing.',
     tag,
     params: z.object({ id: UsageEventId }),
     returns: z.object({ ledgerEntry: LedgerEntry.nullable() }),

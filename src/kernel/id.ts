@@ -135,6 +135,11 @@ export function slotOfNumber(number: number): string {
   return base62(1 + (number % slots), slotLength);
 }
 
+/** The id of a record of another kind that is made with this one, once at most. It sorts as this one does. */
+export function idBeside(kind: SlotIdKind, id: string): string {
+  return `${idPrefixes[kind]}_${id.slice(id.lastIndexOf('_') + 1)}`;
+}
+
 /** The number of a slot, from 0 on. */
 export function numberOfSlot(slot: string): number {
   return digits.indexOf(slot.charAt(0)) * 62 + digits.indexOf(slot.charAt(1)) - 1;

@@ -1,6 +1,7 @@
 import { findCustomerEvenArchived } from '../customers/store.ts';
 import type { Work } from '../database/work.ts';
 import type { Instant } from '../kernel/calendar.ts';
+import { idBeside } from '../kernel/id.ts';
 import { type PageRequest, page } from '../kernel/pagination.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
 import { amountOf, subjectOf } from '../pricing/credit-pool.ts';
@@ -8,6 +9,7 @@ import { listUsageMeters } from '../pricing/store-usage-meters.ts';
 import { findSubscription } from '../subscriptions/store.ts';
 import { type LedgerBalance, type LedgerEntry, type LedgerQuery, readMove } from './ledger.ts';
 import * as store from './store-ledger.ts';
+import { countUnitsBefore } from './store-read.ts';
 
 /** A query about a customer's ledger. */
 interface LedgerRequest {
@@ -55,11 +57,46 @@ async function findPosition(
   return position;
 }
 
-/** The entry in which usage events were booked, and the grants that it used. */
+/** The entry in which a usage event was booked, and the grants that it used. That of a credit pool if that paid for some. */
 export async function readUsageEntry(work: Work, key: store.UsageBookingKey): Promise<LedgerEntry | null> {
-  const row = await store.findUsageEntry(work, key);
+  const chosen = await chooseEntry(work, key, await store.listBookedEntries(work, key));
+  const row = chosen && (await store.findEntryAt(work, key.ledgerAccountId, chosen));
   const [entry] = await withApplications(work, row === null ? [] : [row]);
   return entry ?? null;
+}
+
+/**
+ * The entry of an event among those of its booking and account. Events are booked in the order of their ids: credits of the
+ * meter cover the first units, and an entry of a pool begins with the event whose id it has.
+ */
+async function chooseEntry(
+  work: Work,
+  key: store.UsageBookingKey,
+  entries: readonly store.BookedEntry[],
+): Promise<store.BookedEntry | null> {
+  const own = entries.filter(({ priceId }) => priceId === key.priceId);
+  const begun = own.filter(({ id, isPooled }) => isPooled && id <= idBeside('ledgerEntry', key.id));
+  const latest = begun.at(-1);
+  const other = own.find(({ isPooled }) => !isPooled) ?? latest ?? own[0] ?? null;
+  if (latest === undefined || own.length === 1) return other;
+  const candidates = [...new Set([latest, begun.findLast(({ isAtPrice }) => isAtPrice) ?? latest])];
+  const eventIdOf = ({ id }: store.BookedEntry) => id.slice(id.lastIndexOf('_') + 1);
+  const before = await countUnitsBefore(work, key, [key.id, ...candidates.map(eventIdOf)]);
+  const covered = entries.reduce((sum, entry) => sum + entry.covered, 0n);
+  // Places in the line of all units of the account that credits of the meter leave uncovered.
+  const placeOf = (id: string) => positive((before.get(id) ?? 0n) - covered);
+  const isUncovered = (before.get(key.id) ?? 0n) + BigInt(key.amount) > covered;
+  const isPaidBy = (entry: store.BookedEntry) => {
+    // A pool that draws at the price has one entry, whatever other entries came in between.
+    const between = entries.filter(({ id, isPooled }) => isPooled && id > entry.id && id <= latest.id);
+    const ahead = placeOf(key.id) - between.reduce((sum, { amount }) => sum + amount, 0n);
+    return isUncovered && ahead < placeOf(eventIdOf(entry)) + entry.amount;
+  };
+  return candidates.find(isPaidBy) ?? other;
+}
+
+function positive(units: bigint): bigint {
+  return units > 0n ? units : 0n;
 }
 
 async function toQuery(work: Work, ask: LedgerRequest): Promise<LedgerQuery> {

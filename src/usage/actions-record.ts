@@ -496,9 +496,7 @@ export async function bookEvents(
     parts.flatMap((part) => {
       const own = added[part.position];
       if (own === undefined || !isLimitedByPool(own)) return [];
-      const accountId = seriesOf(own).ledgerAccountId;
-      part.entryId = newId('ledgerEntry', accountId);
-      return { own, entryId: part.entryId, accountId };
+      return { own, entryId: part.entryId, accountId: seriesOf(own).ledgerAccountId };
     }),
   );
   const fallen = await store.bookUsage(work, sums, { booking, isWatched });

@@ -115,31 +115,63 @@ const entryColumns = sql`
   e.billing_period_id, e.usage_credit_id, e.credit_pool_id, e.applied_credit_ids[1:${sql.lit(maxApplicationsShown)}] as applied_credit_ids,
   (e.applied_amounts::text[])[1:${sql.lit(maxApplicationsShown)}] as applied_amounts, t.source_id`;
 
-/** The booking of usage events: `booking` numbers the unit of work that recorded them. */
+/** The booking of a usage event: `booking` numbers the unit of work that recorded it, with others. */
 export interface UsageBookingKey {
+  /** The event as it is stored. */
+  readonly id: string;
+  readonly amount: number;
   readonly booking: number;
   readonly ledgerAccountId: string;
   readonly priceId: string;
 }
 
-/** The entry in which usage events were booked. */
-export async function findUsageEntry(
+/** An entry of a booking, and how it was paid. */
+export interface BookedEntry {
+  readonly id: string;
+  readonly createdAt: Instant;
+  readonly sequence: number;
+  readonly priceId: string;
+  readonly amount: bigint;
+  /** Whether a credit pool paid for it, and at the price. */
+  readonly isPooled: boolean;
+  readonly isAtPrice: boolean;
+  /** The units that credits of the meter covered. */
+  readonly covered: bigint;
+}
+
+/** The entries of an account that a booking made, in order. */
+export async function listBookedEntries(
   work: Work,
-  { booking, ledgerAccountId, priceId }: UsageBookingKey,
-): Promise<LedgerEntryRow | null> {
+  { booking, ledgerAccountId }: Pick<UsageBookingKey, 'booking' | 'ledgerAccountId'>,
+): Promise<BookedEntry[]> {
   // An entry is never older than its transaction, so the scan of the account starts there.
-  const { rows } = await sql<LedgerEntryRow>`
-    select ${entryColumns}
+  const { rows } = await sql<BookedEntry>`
+    select e.id, e.created_at, e.sequence, e.price_id, e.amount, e.debit_side = 'pooled' as is_pooled,
+           e.pool_amount is not null as is_at_price,
+           coalesce((select sum(covered) from unnest(e.applied_amounts) as covered), 0) as covered
       from ledger_transactions t
       cross join lateral (
         select * from ledger_entries own
          where own.environment_id = ${work.environmentId} and own.ledger_account_id = ${ledgerAccountId}
-           and own.created_at >= t.created_at and own.ledger_transaction_id = t.id and own.price_id = ${priceId}
-         order by own.created_at, own.sequence limit 1) e
+           and own.created_at >= t.created_at and own.ledger_transaction_id = t.id) e
+     where t.environment_id = ${work.environmentId} and t.type = 'usage_event_processed' and t.source_id = ${String(booking)}
+     order by e.created_at, e.sequence`.execute(work.db);
+  return rows;
+}
+
+/** The entry of an account at this position. */
+export async function findEntryAt(
+  work: Work,
+  ledgerAccountId: string,
+  { createdAt, sequence }: EntryPosition,
+): Promise<LedgerEntryRow | null> {
+  const { rows } = await sql<LedgerEntryRow>`
+    select ${entryColumns}
+      from ledger_entries e
       join ledger_accounts a on a.environment_id = e.environment_id and a.id = e.ledger_account_id
-     where t.environment_id = ${work.environmentId} and t.type = 'usage_event_processed' and t.source_id = ${String(booking)}`.execute(
-    work.db,
-  );
+      join ledger_transactions t on t.environment_id = e.environment_id and t.id = e.ledger_transaction_id
+     where e.environment_id = ${work.environmentId} and e.ledger_account_id = ${ledgerAccountId}
+       and e.created_at = ${createdAt} and e.sequence = ${sequence}`.execute(work.db);
   return rows[0] ?? null;
 }
 

@@ -39,25 +39,48 @@ function listEvents(work: Work, shortIds: readonly string[], way: RawBuilder<unk
  * distinct ones.
  */
 interface EventBooking {
+  /** The event as it is stored. */
+  readonly id: string;
+  readonly amount: number;
   readonly booking: number;
   readonly ledgerAccountId: string;
   readonly priceId: string;
   readonly counts: boolean;
 }
 
+// Whether event `e` of meter `m` adds to a balance.
+const addsToBalance = sql`
+  not m.is_measured and (m.aggregation_type <> 'count_distinct_properties' or exists (
+    select from usage_event_distinct_properties d where d.environment_id = e.environment_id and d.usage_event_id = e.id))`;
+
 /** The booking of the event with this id, or null if there is none. */
 export async function findBooking(work: Work, id: string): Promise<EventBooking | null> {
   if (!isEventId(id)) return null;
   const { rows } = await sql<EventBooking>`
-    select e.booking, s.ledger_account_id, s.price_id,
-           not m.is_measured and (m.aggregation_type <> 'count_distinct_properties' or exists (
-             select from usage_event_distinct_properties d
-              where d.environment_id = e.environment_id and d.usage_event_id = e.id)) as counts
+    select e.id, e.amount, e.booking, s.ledger_account_id, s.price_id, ${addsToBalance} as counts
       from usage_events e
       join usage_series s on s.environment_id = e.environment_id and s.id = e.series_id
       join usage_meters m on m.environment_id = s.environment_id and m.id = s.usage_meter_id
      where e.environment_id = ${work.environmentId} and e.id = ${shortId(id)}`.execute(work.db);
   return rows[0] ?? null;
+}
+
+/** For each of these stored ids, the units that events of the booking with smaller ids used on the account. */
+export async function countUnitsBefore(
+  work: Work,
+  { booking, ledgerAccountId }: Pick<EventBooking, 'booking' | 'ledgerAccountId'>,
+  ids: readonly string[],
+): Promise<ReadonlyMap<string, bigint>> {
+  const { rows } = await sql<{ id: string; units: bigint }>`
+    select asked.id, coalesce(sum(e.amount) filter (where e.id < asked.id collate "C"), 0) as units
+      from usage_events e
+      join usage_series s on s.environment_id = e.environment_id and s.id = e.series_id
+      join usage_meters m on m.environment_id = s.environment_id and m.id = s.usage_meter_id
+     cross join unnest(${textArray(ids)}::text[]) as asked (id)
+     where e.environment_id = ${work.environmentId} and e.booking = ${booking}
+       and s.ledger_account_id = ${ledgerAccountId} and ${addsToBalance}
+     group by asked.id`.execute(work.db);
+  return new Map(rows.map(({ id, units }) => [id, units]));
 }
 
 /** A page of events in order of creation, plus one if there are more, and the total number of matches. */

@@ -327,7 +327,7 @@ function bookingArrays({ usages, rollUps }: BookingOrder, isWatched: boolean): R
     ${idColumn(parts, ({ rate }) => rate?.creditPoolId ?? null)}::text[],
     ${idColumn(parts, ({ rate }) => rate?.unitCost ?? null)}::numeric[],
     ${idColumn(parts, ({ rate }) => (isWatched ? (rate?.lowBalanceThreshold ?? null) : null))}::numeric[],
-    ${idColumn(parts, ({ entryId, usage }) => entryId ?? newEntryId(usages, usage))}::text[],
+    ${idColumn(parts, ({ entryId }) => entryId)}::text[],
     ${idColumn(parts, ({ usage }) => newEntryId(usages, usage))}::text[]`;
 }
 

@@ -60,15 +60,16 @@ test('the uses of an account are in parts, one for each stretch of events of one
       poolRate,
     }) as unknown as Draft;
   const drafts = [rated(found, small, 1), rated(found, small, 2), rated(found, large, 4), rated(other, small, 8)];
+  for (const [index, each] of drafts.entries()) each.event.id = `usage_event_${index}`;
   const plain = { events: 0n, ownAmount: 0n, paid: null, isLimited: false };
   assert.deepEqual(
     sumUp(drafts, () => true, now).map(({ parts }) => parts),
     [
       [
-        { position: 0, rate: small, units: 3n, ...plain },
-        { position: 2, rate: large, units: 4n, ...plain },
+        { position: 0, entryId: 'ledger_entry_0', rate: small, units: 3n, ...plain },
+        { position: 2, entryId: 'ledger_entry_2', rate: large, units: 4n, ...plain },
       ],
-      [{ position: 3, rate: small, units: 8n, ...plain }],
+      [{ position: 3, entryId: 'ledger_entry_3', rate: small, units: 8n, ...plain }],
     ],
   );
 });

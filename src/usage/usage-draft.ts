@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import type { Instant } from '../kernel/calendar.ts';
+import { idBeside } from '../kernel/id.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
 import type { Access } from '../organizations/setting.ts';
 import { fineAmount } from '../pricing/pricing.ts';
@@ -281,8 +282,8 @@ export interface UsagePart {
   readonly rate: PoolRate | null;
   /** Whether a spend limit counts what it draws: it is of one event then. */
   readonly isLimited: boolean;
-  /** The id of its ledger entry; absent: any. */
-  entryId?: string;
+  /** The id of its ledger entry is that of its first event but for the prefix, so that its events find the entry. */
+  readonly entryId: string;
   units: bigint;
   /** At a price with an amount for each event: that of its one event. Else 0. */
   readonly events: bigint;
@@ -320,7 +321,8 @@ export function sumUp(drafts: readonly Draft[], counts: (draft: Draft) => boolea
     sum.events += events;
     sum.ownAmount += ownAmount;
     if (units > 0n && price.poolRates !== null) {
-      const part = { position, rate: draft.poolRate, units, events, ownAmount, paid: null };
+      const entryId = idBeside('ledgerEntry', event.id);
+      const part = { position, rate: draft.poolRate, entryId, units, events, ownAmount, paid: null };
       addToParts(sum, { ...part, isLimited: isLimitedByPool(draft) }, latest);
     }
     const hourOfEvent = hourOf(event.usageDate);

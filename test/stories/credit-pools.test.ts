@@ -115,6 +115,43 @@ test('an event finds its rate by its properties, in the order in which it came',
   assert.equal(await user.meter('tokens'), -7);
 });
 
+test('each event names the entry that booked it, beside others of its request', async () => {
+  const user = await newUser();
+  await app.post('/subscriptions', { customerId: user.customerId, priceSlug: 'pro-monthly' });
+  // 10 tokens are of the plan. The pool pays 0.5 + 12.5 + 0.2 for others, and 2,000 of the last event.
+  await user.grant('18.2');
+  const large = { properties: { model: 'large' } };
+  const sent = [
+    user.event('tokens', 10),
+    user.event('tokens', 1000),
+    user.event('tokens', 3000, large),
+    user.event('tokens', 2000, large),
+    user.event('tokens', 400),
+    user.event('seconds', 60),
+    user.event('tokens', 1600, large),
+    user.event('tokens', 7, large),
+    user.event('tokens', 2),
+  ];
+  const { usageEvents } = await user.record(...sent);
+  const entries: unknown[] = [];
+  for (const { id } of usageEvents) {
+    const { ledgerEntry } = await app.get(`/usage-events/${id}/ledger-entry`);
+    entries.push([ledgerEntry.amount, ledgerEntry.creditPoolId === pool.id]);
+  }
+  assert.deepEqual(await user.balance(), '0');
+  assert.deepEqual(entries, [
+    [-19, false],
+    [-1000, true],
+    [-5000, true],
+    [-5000, true],
+    [-400, true],
+    [-60, true],
+    [-1600, true],
+    [-19, false],
+    [-19, false],
+  ]);
+});
+
 test('the credits of a pool are used by priority, expiry, granted before paid, and age', async () => {
   const user = await newUser();
   const soon = start + 1000;
