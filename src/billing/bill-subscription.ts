@@ -30,10 +30,10 @@ import { listPeriodInvoices, type PeriodInvoice, sumUsageWithin } from '../payme
 import { amountOf, priceMeasured } from '../pricing/pricing.ts';
 import { listArrearsPrices, listOwnIntervals, listPlanNames } from '../pricing/store-prices.ts';
 import { commitmentTrueUp, planTowardsCommitment } from '../rating/commitment.ts';
-import { discountOfPart } from '../rating/discount.ts';
+import { discountOfPart, partsByWorth } from '../rating/discount.ts';
 import { listValueSettled } from '../rating/list-value.ts';
 import { billMeasured, type MeasuredUnits, measureUsage } from '../rating/measured-usage.ts';
-import { fairValue, type PlanSegment } from '../rating/proration.ts';
+import { fairValue, type PlanSegment, worthOf } from '../rating/proration.ts';
 import { changeSegments, wholeOf } from '../subscriptions/adjustment.ts';
 import type { BillingPeriodRow } from '../subscriptions/billing-period.ts';
 import { type InterimSchedule, intervalsEndingAt, nextInterim, openPeriodStart } from '../subscriptions/interim.ts';
@@ -502,7 +502,13 @@ function planInArrears({ period, whole, spans }: EndedTime, step: bigint): NewLi
   if (amount === 0n) return [];
   const billed = { start: period.startAt, end: period.endAt };
   const priceId = held.findLast(({ startAt }) => startAt < period.endAt)?.priceId ?? null;
-  const explanation = { kind: 'arrears', segments, period: billed, whole, fairValue: amount } as const;
+  const byPrice = Map.groupBy(held, (span) => span.priceId);
+  const worths = [...byPrice].map(([id, ofPrice]) => {
+    return [id, worthOf(changeSegments(ofPrice, [], period, period.endAt, step))] as const;
+  });
+  const parts = partsByWorth({ amount, priceId }, new Map(worths), step);
+  const ofPrices = parts === undefined ? {} : { parts };
+  const explanation = { kind: 'arrears', segments, period: billed, whole, fairValue: amount, ...ofPrices } as const;
   return [staticLine(explanation, { amount, priceId, description: withPeriod('Plan', billed) })];
 }
 

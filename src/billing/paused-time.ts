@@ -1,6 +1,6 @@
 import type { Work } from '../database/work.ts';
 import type { InvoiceDiscount } from '../invoicing/invoice.ts';
-import { type NewLine, priceLine } from '../invoicing/invoice-line-item.ts';
+import { discountableOf, type NewLine, priceLine } from '../invoicing/invoice-line-item.ts';
 import { type InvoiceRow, withParts } from '../invoicing/store.ts';
 import { listPausedTime } from '../invoicing/store-collecting.ts';
 import { chargedStep } from '../kernel/currency.ts';
@@ -70,7 +70,7 @@ function pausedTimeLine(
 ): NewLine | null {
   const kept = subscription.pausedCredit;
   const listed = lines.reduce((sum, line) => sum + priceLine(line).amount, 0n);
-  const discounted = discountInTurn(discounts, lines.map(priceLine), step).amount;
+  const discounted = discountInTurn(discounts, lines.map(discountableOf), step).amount;
   const ofOthers = lines.reduce((sum, line) => sum + (bringsCredits(line) ? 0n : priceLine(line).amount), 0n);
   const billed = listed - discounted;
   const takenOff = pausedTimeTakenOff({ kept, owed }, { billed, ofPlan: billed - ofOthers }, step);

@@ -58,6 +58,7 @@ import type { SubscriptionItemRow } from '../subscriptions/subscription-item.ts'
 import { refuseSecond } from '../subscriptions/subscription-start.ts';
 import { type Bill, composeBills, paidInAdvance, setupFeeLines, staticLine } from './bill-subscription.ts';
 import { type IntervalStart, isOwing, priceInterval, refuseOwing } from './change-interval.ts';
+import { partsOfChange } from './parts-of-change.ts';
 
 /** A fully decided plan change, not yet written. Money in minor units. */
 export interface AdjustmentPlan {
@@ -489,6 +490,8 @@ export async function priceChange(work: Work, change: PeriodChange): Promise<Pla
   const amount = prorationCharge(segments, whole, paid + period.prorationWaived, step);
   if (!prorates) return { ...nothingToPay, waived: amount };
   const carried = replaced === null ? [] : await linesBesidePlan(work, replaced.id);
+  const parts =
+    amount === 0n ? undefined : await partsOfChange(work, counted, { history, next, period, at, amount, items });
   const explanation = {
     kind: 'proration',
     segments,
@@ -496,6 +499,7 @@ export async function priceChange(work: Work, change: PeriodChange): Promise<Pla
     fairValue: fairValue(segments, whole, step),
     paid,
     waived: period.prorationWaived,
+    ...(parts === undefined ? {} : { parts }),
   } as const;
   const billed = { start: replaced === null ? at : period.startAt, end: period.endAt };
   const lines = amount === 0n ? carried : [lineOf(items, amount, explanation, billed), ...carried];

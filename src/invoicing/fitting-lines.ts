@@ -6,7 +6,14 @@ import { invoiceAmounts } from '../rating/invoice-amounts.ts';
 import { usageAmount } from '../rating/usage.ts';
 import { partWithin, type Quantities } from '../rating/usage-parts.ts';
 import { maxInvoiceTotal } from './invoice.ts';
-import { isPartOfUsage, type LineExplanation, listAmount, type NewLine, priceLine } from './invoice-line-item.ts';
+import {
+  discountableOf,
+  isPartOfUsage,
+  type LineExplanation,
+  listAmount,
+  type NewLine,
+  priceLine,
+} from './invoice-line-item.ts';
 import { describeFewer } from './line-text.ts';
 import type { NewInvoice } from './new-invoice.ts';
 
@@ -28,8 +35,7 @@ export function fitUsage(request: NewInvoice): { readonly request: NewInvoice; r
   const { lines, discounts, tax } = request;
   const step = chargedStep(request.currency);
   const amounts = lines.map((line) => priceLine(line).amount);
-  const prices = lines.map(({ priceId }) => priceId);
-  const { sum, total } = invoiceAmounts(amounts, discounts, tax, step, [], prices);
+  const { sum, total } = invoiceAmounts(amounts, discounts, tax, step, [], lines.map(discountableOf));
   if (total <= maxInvoiceTotal) return { request, left: [] };
   // Tax at most doubles the sum of the lines.
   let excess = sum - (tax === null ? maxInvoiceTotal : maxInvoiceTotal / 2n);
@@ -57,7 +63,7 @@ export function fitPaybacks(request: NewInvoice): {
 } {
   const { lines, discounts } = request;
   const amounts = lines.map((line) => priceLine(line).amount);
-  const discounted = discountInTurn(discounts, lines.map(priceLine), chargedStep(request.currency)).amount;
+  const discounted = discountInTurn(discounts, lines.map(discountableOf), chargedStep(request.currency)).amount;
   let rest = amounts.reduce((sum, amount) => sum + amount, -discounted);
   const left: LeftUsage[] = [];
   const kept = lines.filter((line) => {

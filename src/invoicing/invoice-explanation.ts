@@ -3,12 +3,12 @@ import type { Period } from '../kernel/calendar.ts';
 import { chargedStep } from '../kernel/currency.ts';
 import { Timestamp, WholeNumber } from '../kernel/json.ts';
 import { fineText, PricedTier, Pricing, priceMeasured, priceModelOf, shownTier } from '../pricing/pricing.ts';
-import { discountLines, type LineDiscount } from '../rating/discount.ts';
+import { type DiscountableLine, discountLines, type LineDiscount, leftAfter } from '../rating/discount.ts';
 import { type Rounding, taxableAmount, taxRounding } from '../rating/invoice-amounts.ts';
 import { priceQuantities, priceUnits } from '../rating/usage-parts.ts';
 import type { ItemizedSegment } from '../subscriptions/adjustment.ts';
 import { type AppliedDiscount, InvoiceReason, taxFields } from './invoice.ts';
-import { isItem, isPartOfUsage, type LineExplanation } from './invoice-line-item.ts';
+import { discountable, isItem, isPartOfUsage, type LineExplanation } from './invoice-line-item.ts';
 
 const PeriodShown = z
   .object({ startAt: Timestamp, endAt: Timestamp })
@@ -309,20 +309,24 @@ export function explainConsolidated(
  * interval after a pause is its share.
  */
 function explainDiscounts(discounts: readonly AppliedDiscount[], lines: readonly ExplainableLine[], step: bigint) {
-  let left = lines;
+  let left = lines.map(discountable);
   return discounts.map((discount) => {
-    const explained = explainDiscount(discount, left);
+    const explained = explainDiscount(discount, left, lines);
     // The amount that it took off, whatever it was computed from.
     const taken: LineDiscount = { kind: 'fixed', amount: discount.takenOff, priceIds: discount.priceIds ?? null };
     const { shares } = discountLines(taken, left, step);
-    left = left.map((line, index) => ({ ...line, amount: line.amount - (shares[index] ?? 0n) }));
+    left = left.map((line, index) => leftAfter(line, shares[index] ?? 0n, taken, step));
     return explained;
   });
 }
 
-function explainDiscount(discount: AppliedDiscount, lines: readonly ExplainableLine[]) {
+function explainDiscount(
+  discount: AppliedDiscount,
+  left: readonly DiscountableLine[],
+  lines: readonly ExplainableLine[],
+) {
   const { redemptionId: discountRedemptionId, code, kind, amount, takenOff: computed } = discount;
-  const { base } = discountLines(discount, lines);
+  const { base } = discountLines(discount, left);
   const percent = amount > 100n ? 100n : amount;
   const fixed = computed < amount && computed < base ? shareOfFixed(amount, lines, computed) : exactly(computed);
   const exact = kind === 'percent' ? { numerator: base * percent, denominator: 100n } : fixed;

@@ -6,6 +6,7 @@ import { Timestamp, WholeNumber } from '../kernel/json.ts';
 import { stamps } from '../kernel/record.ts';
 import { amountOf, type Priced, type Pricing } from '../pricing/pricing.ts';
 import type { CreditedLine } from '../rating/credited.ts';
+import type { DiscountableLine, LinePart } from '../rating/discount.ts';
 import type { LineShares } from '../rating/invoice-amounts.ts';
 import type { MeasuredPart } from '../rating/measured-usage.ts';
 import { fairValue, type PlanSegment } from '../rating/proration.ts';
@@ -147,6 +148,8 @@ export type LineExplanation =
       readonly fairValue: bigint;
       readonly paid: bigint;
       readonly waived: bigint;
+      /** What each price has of it, where several do. */
+      readonly parts?: readonly LinePart[];
     }
   /** `unitPrice`, which the first invoice of a subscription bills once. */
   | { readonly kind: 'setup_fee'; readonly unitPrice: bigint }
@@ -169,6 +172,7 @@ export type LineExplanation =
       readonly period: Period;
       readonly whole: Period;
       readonly fairValue: bigint;
+      readonly parts?: readonly LinePart[];
     }
   /** Paid time in which the subscription was paused: negative, at most the value kept for it. */
   | { readonly kind: 'paused_time'; readonly kept: bigint }
@@ -286,6 +290,21 @@ export function priceLine(line: NewLine): PricedLine {
     serviceEndAt: null,
     explanation,
   };
+}
+
+/** A line as discounts see it. One amount may be for several prices. */
+export function discountable({
+  amount,
+  priceId,
+  explanation,
+}: Pick<PricedLine, 'amount' | 'priceId' | 'explanation'>): DiscountableLine {
+  const parts = 'parts' in explanation ? explanation.parts : undefined;
+  return { amount, priceId, ...(parts === undefined ? {} : { parts }) };
+}
+
+/** The same for a line that is not priced yet. */
+export function discountableOf(line: NewLine): DiscountableLine {
+  return discountable(priceLine(line));
 }
 
 /** The amount of a line before discount: a payback of usage has its discount taken off already. */

@@ -11,7 +11,14 @@ import {
   type InvoiceReason,
   type TaxQuote,
 } from './invoice.ts';
-import { type DraftLine, moneyOfExplanations, type NewLine, parseMoney, priceLine } from './invoice-line-item.ts';
+import {
+  type DraftLine,
+  discountable,
+  moneyOfExplanations,
+  type NewLine,
+  parseMoney,
+  priceLine,
+} from './invoice-line-item.ts';
 
 /** A request for an invoice. */
 export interface NewInvoice {
@@ -87,7 +94,7 @@ export function draftInvoice(request: NewInvoice): InvoiceDraft {
     request.tax,
     chargedStep(request.currency),
     lines.map(({ taxable }) => !taxable),
-    lines.map(({ priceId }) => priceId),
+    lines.map(discountable),
   );
   return {
     ...decideNewInvoice(total),

@@ -40,10 +40,18 @@ export function discountOfPart<Terms extends DiscountTerms>(
 /** A discount on all lines of an invoice, or on those at some prices. */
 export type LineDiscount = DiscountTerms & { readonly priceIds?: readonly string[] | null };
 
+/** The part of a line that is for one of its prices, in minor units. */
+export interface LinePart {
+  readonly priceId: string | null;
+  readonly value: bigint;
+}
+
 /** A line before discount, in minor units. */
-interface DiscountableLine {
+export interface DiscountableLine {
   readonly amount: bigint;
   readonly priceId: string | null;
+  /** Its parts, which add up to it, where it is for several prices. Absent: all of it is for its price. */
+  readonly parts?: readonly LinePart[];
 }
 
 /** The discount on an invoice, in minor units. */
@@ -64,13 +72,52 @@ export function discountLines(
   lines: readonly DiscountableLine[],
   step = 1n,
 ): LinesDiscounted {
-  const priceIds = discount?.priceIds ?? null;
-  const amounts = lines.map(({ amount, priceId }) =>
-    priceIds === null || (priceId !== null && priceIds.includes(priceId)) ? amount : 0n,
-  );
+  const amounts = lines.map((line) => amountFor(line, discount));
   const base = amounts.reduce((sum, amount) => (amount > 0n ? sum + amount : sum), 0n);
   const amount = discount === null ? 0n : discountAmount(discount, base, step);
   return { base, amount, shares: spreadDiscount(amount, amounts, step) };
+}
+
+/** The part of a line that a discount is for. */
+function amountFor(line: DiscountableLine, discount: LineDiscount | null): bigint {
+  if (line.parts === undefined) return isFor(discount, line) ? line.amount : 0n;
+  return line.parts.reduce((sum, part) => (isFor(discount, part) ? sum + part.value : sum), 0n);
+}
+
+function isFor(discount: LineDiscount | null, { priceId }: Pick<LinePart, 'priceId'>): boolean {
+  const priceIds = discount?.priceIds ?? null;
+  return priceIds === null || (priceId !== null && priceIds.includes(priceId));
+}
+
+/** What a discount leaves of a line of which it takes `share`. */
+export function leftAfter(line: DiscountableLine, share: bigint, discount: LineDiscount, step = 1n): DiscountableLine {
+  const left = { ...line, amount: line.amount - share };
+  if (line.parts === undefined || share === 0n) return left;
+  const off = allocate(
+    share,
+    line.parts.map((part) => (isFor(discount, part) ? part.value : 0n)),
+    step,
+  );
+  return { ...left, parts: line.parts.map((part, index) => ({ ...part, value: part.value - (off[index] ?? 0n) })) };
+}
+
+/**
+ * The parts of a line for several prices, by what each is worth in any unit; a worth of 0 or less has none. Undefined if
+ * all of it is for the price of the line. The parts are multiples of `step`, as the amount is. Worked example: 1000 for
+ * prices worth 3 and 1 are 750 and 250.
+ */
+export function partsByWorth(
+  { amount, priceId: own }: Pick<DiscountableLine, 'amount' | 'priceId'>,
+  worths: ReadonlyMap<string | null, bigint>,
+  step = 1n,
+): readonly LinePart[] | undefined {
+  const counted = [...worths].filter(([, worth]) => worth > 0n);
+  if (counted.every(([priceId]) => priceId === own)) return undefined;
+  const shares = allocate(
+    amount / step,
+    counted.map(([, worth]) => worth),
+  );
+  return counted.map(([priceId], index) => ({ priceId, value: (shares[index] ?? 0n) * step }));
 }
 
 /** Several discounts on the lines of an invoice, in minor units. */
@@ -98,7 +145,7 @@ export function discountInTurn(
   for (const discount of discounts) {
     const part = discountLines(discount, left, step);
     parts.push(part);
-    left = left.map((line, index) => ({ ...line, amount: line.amount - (part.shares[index] ?? 0n) }));
+    left = left.map((line, index) => leftAfter(line, part.shares[index] ?? 0n, discount, step));
   }
   return {
     parts,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { allocate, mulDiv } from '../kernel/money.ts';
-import { discountInTurn, type LineDiscount, type LinesDiscounted } from './discount.ts';
+import { type DiscountableLine, discountInTurn, type LineDiscount, type LinesDiscounted } from './discount.ts';
 
 /** An exact value and its rounded form, half away from zero. `denominator` is positive. */
 export interface Rounding {
@@ -45,7 +45,7 @@ export interface TaxTerms {
  * Computes the amounts of an invoice. The first discount applies to the sum of the positive lines, each other one to what is left,
  * and tax to the remainder. Each is rounded once, half away from zero, and split over the lines so that the shares add up. Included tax is taken out of
  * the prices, so the total is unchanged; other tax is added. A negative line is money that was paid before: it lowers
- * the sum, not the discount, and has no share of discount or tax. A line that is `exempt` bears no tax. A discount may be for the lines at some of the `priceIds` only. Worked examples I1 to I4, I6 and I8; 1000 plus 19 % is
+ * the sum, not the discount, and has no share of discount or tax. A line that is `exempt` bears no tax. A discount may be for the `priced` lines at some prices only. Worked examples I1 to I4, I6 and I8; 1000 plus 19 % is
  * 1190, and 1190 including 19 % is 1000 and 190. The total and the shares of lines that are multiples of `step` are such multiples too.
  */
 export function invoiceAmounts(
@@ -54,10 +54,10 @@ export function invoiceAmounts(
   tax: TaxTerms | null,
   step = 1n,
   exempt: readonly boolean[] = [],
-  priceIds: readonly (string | null)[] = [],
+  priced: readonly DiscountableLine[] = [],
 ): InvoiceAmounts {
   const sum = total(lineAmounts);
-  const lines = lineAmounts.map((amount, index) => ({ amount, priceId: priceIds[index] ?? null }));
+  const lines = lineAmounts.map((amount, index) => priced[index] ?? { amount, priceId: null });
   const { parts, amount: discounted, shares: discountShares } = discountInTurn(discounts, lines, step);
   const left = sum - discounted;
   assert(left >= 0n, 'an invoice never owes the customer');

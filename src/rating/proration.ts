@@ -15,6 +15,11 @@ export function fairValue(segments: readonly PlanSegment[], period: Period, step
   return divHalfAway(valueTimesTime(segments, period), millisecondsOf(period, period), step);
 }
 
+/** The sum of value x time of segments, which compares what they are worth. */
+export function worthOf(segments: readonly PlanSegment[]): bigint {
+  return segments.reduce((sum, { start, end, value }) => sum + value * BigInt(end - start), 0n);
+}
+
 function valueTimesTime(segments: readonly PlanSegment[], period: Period): bigint {
   return segments.reduce((sum, segment) => sum + segment.value * millisecondsOf(segment, period), 0n);
 }
