@@ -57,24 +57,41 @@ interface PlanLimit extends Pick<LimitTerms, 'usageMeterId' | 'period' | 'unit'>
 /** Opens the limits of these plans that are not there yet. The caller has locked the subscriptions. */
 export async function openPlanLimits(work: Work, limits: readonly PlanLimit[]): Promise<void> {
   if (limits.length === 0) return;
-  await sql`
+  const { rows } = await sql<{ id: string }>`
     insert into spend_limits (environment_id, id, pricing_model_id, customer_id, set_by, subscription_id, usage_meter_id, period, unit,
                               booked_before, created_at, updated_at)
     select s.environment_id, given.id, s.pricing_model_id, s.customer_id, 'plan', s.id, given.usage_meter_id, given.period, given.unit,
-           next.booking, ${work.now}, ${work.now}
-      from (select nextval('usage_bookings') as booking) next
-     cross join unnest(${limits.map(({ subscriptionId }) => newId('spendLimit', subscriptionId))}::text[], ${limits.map((limit) => limit.subscriptionId)}::text[],
+           ${notYet}, ${work.now}, ${work.now}
+      from unnest(${limits.map(({ subscriptionId }) => newId('spendLimit', subscriptionId))}::text[], ${limits.map((limit) => limit.subscriptionId)}::text[],
                   ${limits.map((limit) => limit.usageMeterId)}::text[], ${limits.map((limit) => limit.period)}::text[],
                   ${limits.map((limit) => limit.unit)}::text[]) as given (id, subscription_id, usage_meter_id, period, unit)
       join subscriptions s on s.environment_id = ${work.environmentId} and s.id = given.subscription_id
-    on conflict on constraint spend_limits_once do nothing`.execute(work.db);
+    on conflict on constraint spend_limits_once do nothing
+    returning id`.execute(work.db);
+  await countFromNow(
+    work,
+    rows.map(({ id }) => id),
+  );
+}
+
+// Until the limit is told when it begins, in the same unit of work.
+const notYet = 0;
+
+/**
+ * Lets new limits count what is booked from now on. Their insert has waited for the usage that was under way on the accounts, and made
+ * later usage look for limits: a number that is drawn before it could be below that of usage which saw no limit.
+ */
+async function countFromNow(work: Work, ids: readonly string[]): Promise<void> {
+  if (ids.length === 0) return;
+  const { rows } = await sql<{ booking: number }>`select nextval('usage_bookings') as booking`.execute(work.db);
+  await sql`
+    update spend_limits set booked_before = ${rows[0]?.booking}
+     where environment_id = ${work.environmentId} and id = any(${textArray(ids)}::text[])`.execute(work.db);
 }
 
 /** Inserts limits, which count what is booked from now on: the caller has locked the subscriptions of the customer. */
 export async function insertLimits(work: Work, limits: readonly SpendLimitRow[]): Promise<void> {
   if (limits.length === 0) return;
-  const { rows } = await sql<{ booking: number }>`select nextval('usage_bookings') as booking`.execute(work.db);
-  const bookedBefore = rows[0]?.booking ?? 0;
   await insertRecords(
     work,
     'spendLimits',
@@ -95,7 +112,11 @@ export async function insertLimits(work: Work, limits: readonly SpendLimitRow[])
       'thresholds',
       'bookedBefore',
     ],
-    limits.map((limit) => ({ ...limit, amount: String(limit.amount), bookedBefore })),
+    limits.map((limit) => ({ ...limit, amount: String(limit.amount), bookedBefore: notYet })),
+  );
+  await countFromNow(
+    work,
+    limits.map(({ id }) => id),
   );
 }
 

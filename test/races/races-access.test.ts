@@ -103,6 +103,30 @@ describe('race: hold settled against its end', () => {
   });
 });
 
+describe('race: new spend limit against usage', () => {
+  const place = { table: 'spend_limits', on: 'insert' } as const;
+  async function limitable() {
+    await app.setClock(begun);
+    const customer = await plan.subscribe();
+    const path = `/customers/${customer.externalId}/spend-controls`;
+    return {
+      ...customer,
+      limit: () => app.put(path, { spendControls: { limits: [{ period: 'month', amount: 50, unit: 'units' }] } }),
+      usedOfLimit: async () => (await app.get(path)).spendControls.limits[0].counters[0].usedAmount as number,
+    };
+  }
+
+  test('usage that overtakes a limit that is being set is before it, and the limit counts what comes after', async () => {
+    const { limit, use, usedOfLimit } = await limitable();
+    // The process knows the subscription then, and books its usage by one statement.
+    for (const amount of [1, 1]) await use(amount);
+    await meet<unknown, unknown>(app, place, limit, () => use(20));
+    await use(5);
+    assert.equal(await usedOfLimit(), 5);
+    await assertSound(app);
+  });
+});
+
 describe('race: key revoked during a request', () => {
   const newKey = () => createApiKey(app.owner, { environmentId, livemode: false, name: 'Short-lived' }, Date.now());
   const make = (key: string, externalId: string): Promise<Answer> => {
