@@ -23,9 +23,9 @@ interface LockedUser extends UsageSubscription {
  * something is due is left out: the usage belongs to what it is after that.
  */
 export async function lockSubscriptions(work: Work, ids: readonly string[]): Promise<LockedUser[]> {
-  const { rows } = await sql<LockedUser>`
+  const { rows } = await sql<LockedUser & { hasSpendLimits: boolean }>`
     select s.id, s.revision, s.status, s.arrears, s.pricing_model_id, s.customer_id, s.current_billing_period_start, s.current_billing_period_end,
-           ${dueAt} as due_at, ${limitsOfSubscription(work.now)} as spend_limits,
+           ${dueAt} as due_at, s.has_spend_limits,
            m.catalog_version, plan.product_id, not s.do_not_charge and coalesce(s.billing_threshold_amount, e.billing_threshold_amount, 0) > 0 as has_threshold,
            (select c.archived from customers c
              where c.environment_id = s.environment_id and c.id = s.customer_id) as customer_archived,
@@ -40,7 +40,22 @@ export async function lockSubscriptions(work: Work, ids: readonly string[]): Pro
       join environments e on e.id = s.environment_id
      where s.environment_id = ${work.environmentId} and s.id = any(${textArray(ids)}::text[]) and not ${isBehind(work.now)}
      order by s.id desc for share of s`.execute(work.db);
-  return rows;
+  const limited = rows.filter(({ hasSpendLimits }) => hasSpendLimits).map(({ id }) => id);
+  const limits = limited.length === 0 ? new Map() : await readLimits(work, limited);
+  return rows.map(({ hasSpendLimits: _, ...row }) => ({ ...row, spendLimits: limits.get(row.id) ?? null }));
+}
+
+/**
+ * The spend limits of subscriptions that are locked, by id. A statement of its own: the one that waits for the lock sees other tables
+ * as they were before, and would miss limits that came while it waited.
+ */
+async function readLimits(work: Work, ids: readonly string[]): Promise<ReadonlyMap<string, LockedUser['spendLimits']>> {
+  const { rows } = await sql<Pick<LockedUser, 'id' | 'spendLimits'>>`
+    select s.id, ${limitsOfSubscription(work.now)} as spend_limits
+      from subscriptions s where s.environment_id = ${work.environmentId} and s.id = any(${textArray(ids)}::text[])`.execute(
+    work.db,
+  );
+  return new Map(rows.map(({ id, spendLimits }) => [id, spendLimits]));
 }
 
 /** A subscription whose unbilled usage is to be looked at. */

@@ -125,6 +125,21 @@ describe('race: new spend limit against usage', () => {
     assert.equal(await usedOfLimit(), 5);
     await assertSound(app);
   });
+
+  test('usage that waits for a limit that is being set is counted, and so is all that comes after', async () => {
+    const { id, limit, use, usedOfLimit } = await limitable();
+    await meet<unknown, unknown>(
+      app,
+      place,
+      limit,
+      () => consume(id, 20),
+      () => use(10),
+    );
+    await use(5);
+    assert.equal((await consume(id, 20)).status, 402);
+    assert.equal(await usedOfLimit(), 35);
+    await assertSound(app);
+  });
 });
 
 describe('race: key revoked during a request', () => {
