@@ -186,7 +186,10 @@ async function writeAttempts(db: Database, attempts: readonly MadeAttempt[]): Pr
     on conflict do nothing`.execute(db);
 }
 
-/** A webhook that a caller changed meanwhile keeps what it has: its health is that of attempts after the change. */
+/**
+ * A failure does not count for a webhook that a caller changed meanwhile: its health is that of attempts after the change. A success
+ * counts all the same, because most changes do not reset the health.
+ */
 async function writeHealth(db: Database, endpoints: readonly EndpointHealth[]): Promise<void> {
   const of = <Value>(read: (endpoint: EndpointHealth) => Value): Value[] => endpoints.map(read);
   await sql`
@@ -200,7 +203,8 @@ async function writeHealth(db: Database, endpoints: readonly EndpointHealth[]): 
                   ${of((each) => each.failingSince)}::bigint[], ${of((each) => each.disabledReason)}::text[],
                   ${of((each) => each.at)}::bigint[], ${of((each) => each.revision)}::bigint[])
              as seen (environment_id, id, failing_since, reason, at, revision)
-     where w.environment_id = seen.environment_id and w.id = seen.id and w.revision = seen.revision`.execute(db);
+     where w.environment_id = seen.environment_id and w.id = seen.id
+       and (w.revision = seen.revision or seen.failing_since is null)`.execute(db);
 }
 
 // The batch size of one statement; the next round continues.

@@ -161,6 +161,23 @@ test('an endpoint that has failed for five days is switched off; one that succee
   assert.match(webhook.disabledReason, /^Every attempt has failed for five days\./);
 });
 
+test('an endpoint that recovers while a caller renames it has recovered: a failure days later does not switch it off', async () => {
+  const answers = [200, 500];
+  const endpoint = await startEndpoint(async () => {
+    if (answers.length === 2) await app.put(`/webhooks/${webhookId}`, { webhook: { name: 'Renamed' } });
+    return { status: answers.shift() ?? 500 };
+  });
+  const { pricingModelId, webhookId } = await registered(endpoint);
+  const failingSince = Date.now() - 6 * 24 * 60 * 60_000;
+  await app.owner.updateTable('webhooks').where('id', '=', webhookId).set({ failingSince }).execute();
+  for (const objectId of ['cust_1', 'cust_2']) {
+    await tell(pricingModelId, objectId);
+    await app.sendWebhooks();
+  }
+  assert.deepEqual(endpoint.objects(), ['cust_1', 'cust_2']);
+  assert.equal((await app.get(`/webhooks/${webhookId}`)).webhook.active, true);
+});
+
 test('what happened to an object after an event that failed waits for it; other objects do not', async () => {
   const answers = [500];
   const endpoint = await startEndpoint(() => ({ status: answers.shift() ?? 200 }));
