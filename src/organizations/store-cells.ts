@@ -186,8 +186,13 @@ export async function isAtHome({ db }: Work): Promise<boolean> {
 // Enough to find one of a cell that has few.
 const slotsTried = 200;
 
-/** A slot of this cell, which does not move before the work ends. Refuses with `notOverCells` where it has hardly any. */
+/**
+ * A slot of this cell, which neither moves nor is given to another cell before the work ends. Refuses with `notOverCells` where it
+ * has hardly any.
+ */
 export async function findSlotHere({ db }: Work): Promise<string> {
+  // As those who make customers do: give_slots() sees no record that is still to be committed.
+  await sql`select pg_advisory_xact_lock_shared(hashtextextended(current_schema() || ' slots', 0))`.execute(db);
   const codes = Array.from({ length: slotsTried }, () => slotOfNumber(randomInt(slots)));
   const { rows } = await sql<{ code: string }>`
     select code, enter_slots(array[code])

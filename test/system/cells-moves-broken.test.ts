@@ -192,6 +192,28 @@ test('slots are assigned once a move that was interrupted is finished, so that n
   assert.deepEqual(different, []);
 });
 
+test('a cell gets no slot of a session that an anonymous buyer is given at the same time', async () => {
+  const returns = { successUrl: 'https://app.test/paid', cancelUrl: 'https://app.test' };
+  const session = { type: 'product', anonymous: true, priceSlug: 'monthly', ...returns };
+  const given = await connected((ofSessions) =>
+    connected(async (ofSlots) => {
+      await ofSessions.query('begin; lock table home.checkout_sessions in exclusive mode');
+      const asked = ok('POST', '/checkout-sessions', { checkoutSession: session });
+      await untilSomebodyWaits('home.checkout_sessions');
+      await ofSlots.query('begin');
+      const giving = ofSlots.query(`select home.give_slots('cell_a', 3843)`);
+      await Promise.race([giving, sleep(500)]);
+      await ofSessions.query('rollback');
+      const { checkoutSession } = await asked;
+      await giving;
+      const { rows } = await ofSlots.query('select code from home.slots where code = right($1, 2)', [checkoutSession.id]);
+      await ofSlots.query('rollback');
+      return rows;
+    }),
+  );
+  assert.deepEqual(given, []);
+});
+
 test('the first customers of a cell find the catalog and the clock of home there, also when the command that gave it slots was killed', async () => {
   await printed(() => drainCell(config, 'cell_a', json));
   const asked = { name: 'Later', url: 'https://later.test/events', filterTypes: [] };
