@@ -143,7 +143,7 @@ create index events_by_time on events (environment_id, occurred_at);
 -- With the column that row-level security reads, so that a list counts its rows without visiting them.
 create index events_by_type on events (environment_id, type, id) include (pricing_model_id);
 -- A draft that is deleted leaves this event, and no record by which a move of its customer would find it.
-create index events_of_drafts on events (environment_id, right(id, 2)) where type = 'invoice.created' and payload -> 'data' ->> 'status' = 'draft';
+create index events_of_drafts on events (environment_id, right(id, 2)) where type = 'invoice.created' and coalesce(payload -> 'data' ->> 'status', 'draft') = 'draft';
 
 -- The scope of a transaction. Unset means no rows at all.
 create function current_environment() returns bigint language sql stable

@@ -224,6 +224,21 @@ test('the event of a draft that was deleted moves with its customer', async () =
   assert.deepEqual((await ok('GET', `/events/${data[0].id}`)).event, data[0]);
 });
 
+test('so does the event of a draft of a customer that was erased', async () => {
+  const { name, id } = await newIdAtHome();
+  const lines = [{ description: 'Workshop', unitAmount: 500 }];
+  const { invoice } = await ok('POST', '/invoices', { invoice: { customerExternalId: name, lines } });
+  await ok('DELETE', `/invoices/${invoice.id}`);
+  await ok('POST', `/customers/${name}/erase`);
+  await until('the copies are erased', async () => {
+    return (await ok('POST', `/customers/${name}/erase`)).erasure.completedAt !== null;
+  });
+  const { data } = await ok('GET', '/events?type=invoice.created&order=desc&limit=1');
+  assert.equal(data[0].payload?.data ?? null, null);
+  await moveSlotOf(id);
+  assert.deepEqual((await ok('GET', `/events/${data[0].id}`)).event, data[0]);
+});
+
 test('an answer moves to a cell in which another customer had its key a day ago', async () => {
   const [before, { name, id }] = [await cells.newCustomer('cell_a'), await newIdAtHome()];
   const add = (customerExternalId: string) =>

@@ -206,7 +206,9 @@ test('a cell gets no slot of a session that an anonymous buyer is given at the s
       await ofSessions.query('rollback');
       const { checkoutSession } = await asked;
       await giving;
-      const { rows } = await ofSlots.query('select code from home.slots where code = right($1, 2)', [checkoutSession.id]);
+      const { rows } = await ofSlots.query('select code from home.slots where code = right($1, 2)', [
+        checkoutSession.id,
+      ]);
       await ofSlots.query('rollback');
       return rows;
     }),
