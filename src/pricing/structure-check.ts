@@ -82,8 +82,6 @@ interface CompletionOptions {
   readonly currency?: CurrencyCode;
   /** The existing default product, if the request omits it. */
   readonly kept?: ProductStructure;
-  /** Slugs of the existing credit pools. Their unit never changes, so they may draw at the prices of an earlier currency. */
-  readonly storedPools?: ReadonlySet<string>;
   /** Issues found earlier, to be reported together with those found here. */
   readonly issues?: readonly Issue[];
 }
@@ -115,7 +113,7 @@ export function completeStructure(given: Structure, path: Path, options: Complet
       ...rateIssues(given),
       ...measuredIssues(given),
       ...poolRateIssues(given),
-      ...poolDrawIssues(given, options),
+      ...poolDrawIssues(given, options.currency),
       ...currencyIssues(given, options.currency),
     ],
     path,
@@ -331,10 +329,9 @@ function poolRateIssues({ creditPools, usageMeters }: Structure): Issue[] {
 }
 
 /** An issue for each credit pool that cannot draw at the price. */
-function poolDrawIssues({ creditPools }: Structure, { currency, storedPools }: CompletionOptions): Issue[] {
+function poolDrawIssues({ creditPools }: Structure, currency?: CurrencyCode): Issue[] {
   return creditPools.flatMap((pool, index) => {
-    const known = storedPools?.has(pool.slug) ? null : (currency ?? null);
-    const issue = drawIssue(pool, known, creditPools.slice(0, index));
+    const issue = drawIssue(pool, currency ?? null, creditPools.slice(0, index));
     return issue === null ? [] : [structureIssue(['creditPools', index, 'drawAtPrice'], issue)];
   });
 }
@@ -439,8 +436,7 @@ export function prepareUpdate(
     ...fixedPoolIssues(stored, given),
     ...typeIssues(contents, stored, given),
   ];
-  const storedPools = new Set(stored.creditPools.map(({ slug }) => slug));
-  const options = { issues, storedPools, ...(currency === undefined ? {} : { currency }) };
+  const options = { issues, ...(currency === undefined ? {} : { currency }) };
   if (standing === undefined) return completeStructure(given, path, options);
   const activeSlugs = new Set(contents.products.filter(({ active }) => active).map(({ slug }) => slug));
   const index = findDefault(given.products, standing, activeSlugs);

@@ -114,27 +114,6 @@ test('only a pool in the currency of prices draws at the price, one in each pric
   assert.match(JSON.stringify(changed.body), /drawAtPrice of a credit pool cannot change/);
 });
 
-test('a pool in an earlier currency of prices stands beside one in the present currency', async () => {
-  const key = { key: (await app.newOrganization()).testKey };
-  const creditPools = [{ slug: 'dollars', name: 'Dollars', unit: 'USD', drawAtPrice: true, rates: [] }];
-  const products = [plan('free', 0, [])];
-  const model = { name: 'Cloud', isDefault: true, features: [], products, usageMeters: [], creditPools };
-  const { id } = (await app.post('/pricing-models/setup', model, key)).pricingModel;
-  await app.put('/settings', { settings: { currency: 'EUR' } }, key);
-  const exported = (await app.get(`/pricing-models/${id}/export`, key)).pricingModel;
-  const euros = { slug: 'euros', name: 'Euros', unit: 'EUR', drawAtPrice: true, rates: [] };
-  const put = (...pools: object[]) =>
-    app.request('PUT', `/pricing-models/${id}`, { pricingModel: { ...exported, creditPools: pools } }, key);
-  const [dollars] = exported.creditPools;
-  assert.equal((await put({ ...dollars, name: 'Old dollars' }, euros)).status, 200);
-  const refused = await put(dollars, euros, { ...euros, slug: 'more' });
-  assert.match(JSON.stringify(refused.body), /must be false: credit pool euros draws at the price already/);
-  assert.match(
-    JSON.stringify((await put(dollars, euros, { ...dollars, slug: 'more' })).body),
-    /unless the unit is EUR/,
-  );
-});
-
 test('usage draws the amounts of its prices, over the boundary of tiers and for parts of cents', async () => {
   const user = await newUser();
   await user.grant(10);
