@@ -13,6 +13,7 @@ import { findActivePriceBySlug, findPrice } from '../pricing/store-prices.ts';
 import { findProduct } from '../pricing/store-products.ts';
 import { nextTopUpAttempt } from '../rating/auto-top-up.ts';
 import { calendarPeriod } from '../rating/spending.ts';
+import { lockLivingSubscriptions } from '../subscriptions/store.ts';
 import { carryCredits } from '../usage/actions-transfer.ts';
 import { setTopUpLine } from '../usage/store-accounts.ts';
 import type { AutoTopUp, AutoTopUpInput, AutoTopUpRow } from './auto-top-up.ts';
@@ -52,6 +53,8 @@ export async function putAutoTopUp(work: Work, named: NamedCustomer, input: Auto
   const customer = await lockCustomer(work, id);
   assert(customer, 'the customer was read');
   if (customer.archived) throw new Problem('customerArchived', { id });
+  // An account that opens meanwhile reads the line when it is made: usage has its subscription until its commit.
+  await lockLivingSubscriptions(work, id);
   const before = await store.findAutoTopUp(work, id);
   if (before !== null) await setTopUpLine(work, id, before.usageMeterId, null);
   if (input === null) return store.deleteRow(work, id);

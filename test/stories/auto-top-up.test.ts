@@ -9,6 +9,7 @@ import type { Body } from '../support/harness.ts';
 import { startTestApp } from '../support/harness.ts';
 import { newProduct, refused } from '../support/pricing-fixture.ts';
 import { setUpShop } from '../support/purchases-fixture.ts';
+import { meet } from '../support/race.ts';
 import { newCard } from '../support/shop.ts';
 import { assertSound } from '../support/sound.ts';
 
@@ -86,6 +87,24 @@ test('a balance at the line buys nothing, below it a consume and a hold do, and 
   ]);
   await set(externalId, { ...refill, below: 5000, upTo: 5000 });
   assert.deepEqual((await purchasesOf(customerId)).at(-1), ['paid', 4]);
+});
+
+test('a top-up that is set while the first use opens an account has its line there', async () => {
+  await app.setClock(june);
+  const bare = { type: 'subscription', intervalUnit: 'month', intervalCount: 1, unitPrice: 700, slug: 'bare' };
+  await newProduct(app, plans.pricingModelId, { product: { name: 'Bare' }, price: bare });
+  const { customerId, externalId, paymentMethodId } = await plans.newCustomer('pm_card_visa');
+  const { id } = await plans.subscribe({ customerId, priceSlug: 'bare', defaultPaymentMethodId: paymentMethodId });
+  await meet(
+    app,
+    { table: 'usage_events', on: 'insert' },
+    () => use(id, 1),
+    () => set(externalId, refill),
+  );
+  await app.runJobs({ all: true });
+  await use(id, (await plans.calls(externalId, id)) ?? 0);
+  await app.runJobs({ all: true });
+  assert.deepEqual((await purchasesOf(customerId)).at(-1), ['paid', 2], 'the use after it crosses the line');
 });
 
 test('a hold that takes the place of one that has ended triggers a purchase where it crosses the line', async () => {
