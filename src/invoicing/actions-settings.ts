@@ -17,17 +17,18 @@ export async function updateSettings(work: Work, change: SettingsChange): Promis
   const current = await lockSettings(work);
   const settings = decideSettings(current, change);
   refuseSharedSeries(settings.numbering);
-  if (settings.currency !== current.currency) await refuseAmounts(work, current.currency);
+  const keepsThreshold = change.billingThresholdAmount === undefined && current.billingThresholdAmount !== null;
+  if (settings.currency !== current.currency) await refuseAmounts(work, current.currency, keepsThreshold);
   await saveSettings(work, settings);
   if (settings.allowMultipleSubscriptions && !current.allowMultipleSubscriptions) await liftExclusivity(work);
   return settings;
 }
 
-async function refuseAmounts(work: Work, currency: string): Promise<void> {
+async function refuseAmounts(work: Work, currency: string, keepsThreshold: boolean): Promise<void> {
   if (await isOneOfCells(work)) {
     const message = `must stay ${currency} while customers are in several cells`;
     throw new Problem('notOverCells', {}, [{ path: ['settings', 'currency'], message, code: 'custom' }]);
   }
   await lockCurrency(work);
-  if (await hasAmounts(work)) throw new Problem('currencyInUse', { currency });
+  if (keepsThreshold || (await hasAmounts(work))) throw new Problem('currencyInUse', { currency });
 }

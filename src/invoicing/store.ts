@@ -382,7 +382,10 @@ export async function hasAmounts(work: Work): Promise<boolean> {
         or exists (select from invoice_items where environment_id = ${work.environmentId})
         or exists (select from subscription_price_overrides
                     where environment_id = ${work.environmentId} and (unit_price > 0 or pricing is not null))
+        or exists (select from subscriptions where environment_id = ${work.environmentId} and billing_threshold_amount > 0)
         or exists (select from spend_limits where environment_id = ${work.environmentId} and unit = 'money')
+        or exists (select from features where environment_id = ${work.environmentId} and spend_limit ->> 'unit' = 'money')
+        or exists (select from credit_pools where environment_id = ${work.environmentId} and draw_at_price)
         or exists (select from customer_balances where environment_id = ${work.environmentId}) as found`.execute(
     work.db,
   );

@@ -125,7 +125,7 @@ export const registry = {
   apiKeyReplaced: ['CONFLICT', 'API key {id} was rotated already: use {replacedById}, which took its place.'],
   currencyInUse: [
     'CONFLICT',
-    'The currency must stay {currency}: prices, discounts, invoices, invoice items, balances or spend limits have amounts in it.',
+    'The currency must stay {currency}: prices, discounts, invoices, invoice items, balances, credit pools, limits or thresholds have amounts in it.',
   ],
   testClockInLiveMode: ['FORBIDDEN', 'Only the clock of test mode can be set: live mode uses real time.'],
   testClockBackwards: [

@@ -152,6 +152,27 @@ test('an own price of something that costs others nothing keeps its currency, an
   for (const key of [owning, limiting]) refused(await put({ currency: 'JPY' }, key), 409, /must stay USD/);
 });
 
+test('a limit in money of a plan, a threshold of usage and a pool that draws at the price keep their currency', async () => {
+  const newKey = async () => (await app.newOrganization()).testKey;
+  const [limiting, threshold, own, drawing] = [await newKey(), await newKey(), await newKey(), await newKey()];
+  const { pricingModel } = await app.get('/pricing-models/default', { key: limiting });
+  const spendLimit = { usageMeterId: null, period: 'month', unit: 'money', action: 'block' };
+  const feature = { type: 'spend_limit', slug: 'cap', name: 'Cap', description: '', amount: 5000, spendLimit };
+  await app.post('/features', { feature: { ...feature, pricingModelId: pricingModel.id } }, { key: limiting });
+  await app.put('/settings', { settings: { billingThresholdAmount: 5000 } }, { key: threshold });
+  await app.post('/pricing-models/setup', { name: 'Zero', isDefault: true, ...zero }, { key: own });
+  await app.post('/customers', { customer: { externalId: 'own', email: 'o@acme.test', name: 'Own' } }, { key: own });
+  const [{ id }] = (await app.get('/subscriptions', { key: own })).data;
+  await app.put(`/subscriptions/${id}`, { subscription: { billingThresholdAmount: 5000 } }, { key: own });
+  const creditPool = { slug: 'prepaid', name: 'Prepaid', unit: 'USD', drawAtPrice: true };
+  await app.post('/credit-pools', { creditPool }, { key: drawing });
+  const statuses: number[] = [];
+  for (const key of [limiting, threshold, own, drawing]) statuses.push((await put({ currency: 'JPY' }, key)).status);
+  assert.deepEqual(statuses, [409, 409, 409, 409]);
+  // An amount that comes with the currency is in it.
+  assert.equal((await put({ currency: 'JPY', billingThresholdAmount: 700 }, threshold)).status, 200);
+});
+
 test('prices made while the currency changes are all in the currency that the environment ends with', async () => {
   for (let round = 0; round < 5; round++) {
     const { testKey: key, testEnvironmentId } = await app.newOrganization();
