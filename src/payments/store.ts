@@ -191,12 +191,19 @@ export async function findLastPaid(work: Work, invoiceId: string): Promise<Payme
   return row ?? null;
 }
 
-/** The instant of the first of the last `failures` failed payments of an invoice; null: there is none. A reversal is one. */
+/**
+ * The instant of the first of the last `failures` failed payments of an invoice; null: there is none. A reversal is one, before
+ * which none counts: an attempt without a payment method has no payment.
+ */
 export async function findFirstFailure(work: Work, invoiceId: string, failures: number): Promise<Instant | null> {
   const { rows } = await sql<{ first: Instant | null }>`
     select min(updated_at) as first from (
       select updated_at from payments
        where environment_id = ${work.environmentId} and invoice_id = ${invoiceId} and status = 'failed'
+         and updated_at >= coalesce((
+           select max(updated_at) from payments
+            where environment_id = ${work.environmentId} and invoice_id = ${invoiceId} and status = 'failed'
+              and settlement_date is not null), 0)
        order by updated_at desc limit ${failures}) last`.execute(work.db);
   return rows[0]?.first ?? null;
 }

@@ -239,6 +239,26 @@ test('who tries cards for money that was taken back late has the time of the ret
   assert.equal((await debtor.subscription()).status, 'canceled');
 });
 
+test('failures before money that was taken back do not bring the last attempt forward', async () => {
+  const debtor = await newDebtor(app, {}, { dunning: { retryDays: [3, 5], terminalAction: 'canceled' } });
+  await debtor.swapCard(declines);
+  await debtor.moveTo('2026-02-02');
+  await debtor.swapCard('pm_card_visa');
+  await debtor.moveTo('2026-02-20');
+  const { id } = await lastPayment(debtor);
+  await tell(debtor, id, { result: 'reversed', code: 'debit_returned', message: 'Returned by the bank.' });
+  // The processor has removed the card, so the next attempt has none.
+  const { customerId } = debtor;
+  const none = { defaultPaymentMethodId: null };
+  await app.owner.updateTable('subscriptions').set(none).where('customerId', '=', customerId).execute();
+  const { data } = await debtor.caller.get(`/payment-methods?customerId=${customerId}`);
+  for (const method of data) await debtor.caller.delete(`/payment-methods/${method.id}`);
+  await debtor.moveTo('2026-02-24');
+  const paymentMethodId = await debtor.attach(declines);
+  assert.equal((await debtor.send(`/invoices/${await openInvoiceOf(debtor)}/pay`, { paymentMethodId })).status, 402);
+  assert.deepEqual(await debtor.invoices(), ['subscription_start paid 0', 'renewal open 3075, again on 2026-02-28']);
+});
+
 test('money that came at the last attempt and is taken back is asked for again by the whole schedule', async () => {
   const debtor = await lapsed();
   await debtor.moveTo('2026-02-10');
