@@ -8,7 +8,7 @@ import { countClaims } from '../entitlements/store-claims.ts';
 import { listCreditFeatures, listGrantIntervals, listItemFeatures } from '../entitlements/store-item-features.ts';
 import { isForPeriod } from '../invoicing/collection.ts';
 import { amountDue } from '../invoicing/invoice.ts';
-import { type NewLine, priceLine } from '../invoicing/invoice-line-item.ts';
+import { type NewLine, partsOfPlan, priceLine } from '../invoicing/invoice-line-item.ts';
 import { withPeriod } from '../invoicing/line-text.ts';
 import type { InvoiceDraft } from '../invoicing/new-invoice.ts';
 import { listExplainedLines } from '../invoicing/store.ts';
@@ -22,6 +22,7 @@ import { mayCost } from '../pricing/pricing.ts';
 import { listPrices } from '../pricing/store-prices.ts';
 import { listProducts } from '../pricing/store-products.ts';
 import { awaitsOnlyPlan } from '../purchases/store.ts';
+import type { LinePart } from '../rating/discount.ts';
 import { listValuePaid, listValueSettled } from '../rating/list-value.ts';
 import { capacitiesOf, featuresAfter, type GivenFeature } from '../rating/plan-change.ts';
 import { fairValue, prorationCharge } from '../rating/proration.ts';
@@ -35,7 +36,9 @@ import {
   headOf,
   isRevalued,
   type PlanItem,
+  partsOfChange,
   planTotal,
+  pricesOfChange,
   refuseUnadjustable,
   wholeOf,
 } from '../subscriptions/adjustment.ts';
@@ -58,7 +61,6 @@ import type { SubscriptionItemRow } from '../subscriptions/subscription-item.ts'
 import { refuseSecond } from '../subscriptions/subscription-start.ts';
 import { type Bill, composeBills, paidInAdvance, setupFeeLines, staticLine } from './bill-subscription.ts';
 import { type IntervalStart, isOwing, priceInterval, refuseOwing } from './change-interval.ts';
-import { partsOfChange } from './parts-of-change.ts';
 
 /** A fully decided plan change, not yet written. Money in minor units. */
 export interface AdjustmentPlan {
@@ -490,8 +492,9 @@ export async function priceChange(work: Work, change: PeriodChange): Promise<Pla
   const amount = prorationCharge(segments, whole, paid + period.prorationWaived, step);
   if (!prorates) return { ...nothingToPay, waived: amount };
   const carried = replaced === null ? [] : await linesBesidePlan(work, replaced.id);
-  const parts =
-    amount === 0n ? undefined : await partsOfChange(work, counted, { history, next, period, at, amount, items });
+  const billedParts =
+    amount !== 0n && pricesOfChange({ history, next }).length > 1 ? await listBilledParts(work, counted) : null;
+  const parts = billedParts && partsOfChange({ history, next, period, at, amount, items }, billedParts, step);
   const explanation = {
     kind: 'proration',
     segments,
@@ -499,7 +502,7 @@ export async function priceChange(work: Work, change: PeriodChange): Promise<Pla
     fairValue: fairValue(segments, whole, step),
     paid,
     waived: period.prorationWaived,
-    ...(parts === undefined ? {} : { parts }),
+    ...(parts ? { parts } : {}),
   } as const;
   const billed = { start: replaced === null ? at : period.startAt, end: period.endAt };
   const lines = amount === 0n ? carried : [lineOf(items, amount, explanation, billed), ...carried];
@@ -562,4 +565,14 @@ async function linesBesidePlan(work: Work, invoiceId: string): Promise<NewLine[]
     const explanation = line.explanation ?? asOne;
     return [{ type, units, amount, priceId, ledgerAccountId, description: line.description, explanation }];
   });
+}
+
+/** The parts of the plan that these invoices billed for each price. */
+async function listBilledParts(work: Work, invoices: readonly PeriodInvoice[]): Promise<LinePart[]> {
+  const standing = invoices.filter(({ isWithdrawn }) => !isWithdrawn);
+  const lines = await listExplainedLines(
+    work,
+    standing.map(({ id }) => id),
+  );
+  return lines.flatMap(partsOfPlan);
 }

@@ -148,7 +148,7 @@ export type LineExplanation =
       readonly fairValue: bigint;
       readonly paid: bigint;
       readonly waived: bigint;
-      /** What each price has of it, where several do. */
+      /** The part of each price, where it is for several. */
       readonly parts?: readonly LinePart[];
     }
   /** `unitPrice`, which the first invoice of a subscription bills once. */
@@ -300,6 +300,14 @@ export function discountable({
 }: Pick<PricedLine, 'amount' | 'priceId' | 'explanation'>): DiscountableLine {
   const parts = 'parts' in explanation ? explanation.parts : undefined;
   return { amount, priceId, ...(parts === undefined ? {} : { parts }) };
+}
+
+/** The parts of a line that bills the plan of its period in advance; none of another line. */
+export function partsOfPlan(line: Pick<PricedLine, 'amount' | 'priceId' | 'explanation'>): readonly LinePart[] {
+  const { explanation } = line;
+  if ((!isItem(explanation) || isWritten(explanation)) && explanation.kind !== 'proration') return [];
+  const { amount: value, priceId, parts } = discountable(line);
+  return parts ?? [{ priceId, value }];
 }
 
 /** The same for a line that is not priced yet. */

@@ -294,7 +294,7 @@ export async function listPercentOfPeriods(
   return groupedBy(rows, ({ billingPeriodId }) => billingPeriodId);
 }
 
-/** Those of these billing periods that have got an invoice at their start or renewal, also one without a discount. */
+/** The billing periods among these with an invoice of their start or renewal, also one without a discount. */
 export async function listBilledPeriods(work: Work, billingPeriodIds: readonly string[]): Promise<Set<string>> {
   if (billingPeriodIds.length === 0) return new Set();
   const { rows } = await sql<{ id: string }>`

@@ -8,7 +8,6 @@ import { type PageRequest, page } from '../kernel/pagination.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
 import { type PriceModel, priceUsage } from '../rating/price-model.ts';
 import { currencyOf, only, refuseOtherId, required, requiredLocked, resolvePricingModel } from './actions.ts';
-import { pricesAfter, ratesAfter } from './actions-rates.ts';
 import type { NewPrice, Price } from './price.ts';
 import {
   decidePriceChange,
@@ -24,10 +23,11 @@ import {
   type UsagePriceInput,
 } from './price-input.ts';
 import { fineAmount, type Pricing, priceModelOf, shownTier } from './pricing.ts';
-import type { Product } from './product.ts';
+import { decideUsagePrices, type Product, type ProductUsagePrice, type UsagePricesInput } from './product.ts';
 import * as store from './store-prices.ts';
 import { findProduct, findProductRating, saveProducts } from './store-products.ts';
-import { findUsageMeter } from './store-usage-meters.ts';
+import { findUsageMeter, listUsageMeters } from './store-usage-meters.ts';
+import { isSold, standingPrice } from './structure-contents.ts';
 import { isMeasured, issueOfMeasuredPrice, type UsageMeter } from './usage-meter.ts';
 
 /** Creates a price. It becomes its product's only active price, or an additional price of its usage meter. */
@@ -213,4 +213,40 @@ async function findPrices(work: Work, lines: readonly QuoteLineInput[]) {
     if (price === undefined) throw new Problem('priceNotFound', { id: priceId ?? priceSlug ?? '' });
     return price;
   };
+}
+
+/** The rates that are requested of a product, by the active prices of its pricing model. */
+export async function findRates(
+  work: Work,
+  pricingModelId: string,
+  requested: UsagePricesInput,
+): Promise<ProductUsagePrice[]> {
+  if (requested.length === 0) return [];
+  const slugs = requested.map(({ priceSlug }) => priceSlug);
+  const meters = await listUsageMeters(work, [pricingModelId]);
+  return decideUsagePrices(requested, meters, await store.listActivePricesBySlug(work, pricingModelId, slugs));
+}
+
+/** A product with its prices, of which one at least is there. */
+interface OnSale {
+  readonly product: Product;
+  readonly prices: readonly NewPrice[];
+}
+
+/** The rates of a product after a change. Sold again, it takes the prices that have their slugs now: its own may have ended. */
+export async function ratesAfter(work: Work, before: OnSale, after: OnSale): Promise<ProductUsagePrice[]> {
+  const { pricingModelId, usagePrices } = after.product;
+  const isForSale = ({ product, prices }: OnSale) => isSold(product, standingPrice(prices));
+  if (isForSale(before) || !isForSale(after)) return usagePrices;
+  const names = usagePrices.map(({ usageMeterSlug, priceSlug }) => ({ usageMeterSlug, priceSlug }));
+  return findRates(work, pricingModelId, names);
+}
+
+/** The prices of a family after some of them are saved and others are added. */
+export function pricesAfter(
+  prices: readonly NewPrice[],
+  { save, insert = [] }: { readonly save: readonly NewPrice[]; readonly insert?: readonly NewPrice[] },
+): NewPrice[] {
+  const saved = new Map(save.map((price) => [price.id, price]));
+  return [...prices.map((price) => saved.get(price.id) ?? price), ...insert];
 }

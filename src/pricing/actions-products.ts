@@ -15,8 +15,7 @@ import {
   requiredLocked,
   resolveLockedPricingModel,
 } from './actions.ts';
-import { addUsagePrice } from './actions-prices.ts';
-import { findRates, pricesAfter, ratesAfter } from './actions-rates.ts';
+import { addUsagePrice, findRates, pricesAfter, ratesAfter } from './actions-prices.ts';
 import { type Feature, type FeatureValue, givenFeature, valueIssue } from './feature.ts';
 import {
   type FirstPriceInput,

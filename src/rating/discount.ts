@@ -89,7 +89,7 @@ function isFor(discount: LineDiscount | null, { priceId }: Pick<LinePart, 'price
   return priceIds === null || (priceId !== null && priceIds.includes(priceId));
 }
 
-/** What a discount leaves of a line of which it takes `share`. */
+/** The rest of a line of which a discount takes `share`. */
 export function leftAfter(line: DiscountableLine, share: bigint, discount: LineDiscount, step = 1n): DiscountableLine {
   const left = { ...line, amount: line.amount - share };
   if (line.parts === undefined || share === 0n) return left;

@@ -74,12 +74,12 @@ export async function openPlanLimits(work: Work, limits: readonly PlanLimit[]): 
   );
 }
 
-// Until the limit is told when it begins, in the same unit of work.
+// The number of a limit until countFromNow(), in the same transaction.
 const notYet = 0;
 
 /**
- * Lets new limits count what is booked from now on. Their insert has waited for the usage that was under way on the accounts, and made
- * later usage look for limits: a number that is drawn before it could be below that of usage which saw no limit.
+ * Lets new limits count what is booked from now on. Their insert waited for pending usage of the accounts, and later usage looks for
+ * limits. A booking number that was taken before it could be lower than that of usage which saw no limit.
  */
 async function countFromNow(work: Work, ids: readonly string[]): Promise<void> {
   if (ids.length === 0) return;

@@ -3,7 +3,8 @@ import { boundary, calendarEnd, type Instant, type Interval, type Period, period
 import { isSameJson } from '../kernel/json.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
 import { amountOf, mayCost, type Priced } from '../pricing/pricing.ts';
-import type { PlanSegment } from '../rating/proration.ts';
+import { type LinePart, partsByWorth } from '../rating/discount.ts';
+import { type PlanSegment, worthOf } from '../rating/proration.ts';
 import type { AdjustmentTiming, NewAdjustment, ResolvedTiming } from './adjustment-input.ts';
 import { anchorOf, suits } from './billing-anchor.ts';
 import {
@@ -286,6 +287,42 @@ function stretchesOf(spans: readonly (Period & { readonly items: readonly Segmen
     return { start, end, value: items.reduce((sum, { value }) => sum + value, 0n), items };
   });
   return stretches.filter(({ value }) => value > 0n);
+}
+
+/** The charge for a change of items in a period. */
+interface ChargedChange {
+  readonly amount: bigint;
+  readonly items: readonly PlanItem[];
+  readonly period: BillingPeriodRow;
+  readonly at: Instant;
+  /** The items so far, and those from `at` on, which are paid in advance. */
+  readonly history: readonly ItemSpan[];
+  readonly next: readonly PlanItem[];
+}
+
+/**
+ * The part of a charge that each price has, because a discount may be for some products only: the worth of the period at the price
+ * above what was `billed` for it. Undefined if all of it is for the price that heads the plan. Worked example: a plan of 3000 and a
+ * seat of 1000 are paid. Two more seats for half of the period are 1000, all for seats.
+ */
+export function partsOfChange(
+  { amount, items, period, at, history, next }: ChargedChange,
+  billed: readonly LinePart[],
+  step: bigint,
+): readonly LinePart[] | undefined {
+  const whole = wholeOf(period);
+  const worths = pricesOfChange({ history, next }).map((priceId) => {
+    const isOf = (each: { readonly priceId: string | null }) => each.priceId === priceId;
+    const worth = worthOf(changeSegments(history.filter(isOf), next.filter(isOf), period, at, step));
+    const paid = billed.filter(isOf).reduce((sum, { value }) => sum + value, 0n);
+    return [priceId, worth - paid * BigInt(whole.end - whole.start)] as const;
+  });
+  return partsByWorth({ amount, priceId: headOf(items).priceId }, new Map(worths), step);
+}
+
+/** The prices of the items before and after a change. */
+export function pricesOfChange({ history, next }: Pick<ChargedChange, 'history' | 'next'>): (string | null)[] {
+  return [...new Set([...history, ...next].map(({ priceId }) => priceId))];
 }
 
 /** The interval that a price covers: longer than the period if the period is the rest of one, or its rest was paused. */

@@ -57,7 +57,7 @@ async function findPosition(
   return position;
 }
 
-/** The entry in which a usage event was booked, and the grants that it used. That of a credit pool if that paid for some. */
+/** The entry in which a usage event was booked, and the grants that it used. The entry of a credit pool comes first. */
 export async function readUsageEntry(work: Work, key: store.UsageBookingKey): Promise<LedgerEntry | null> {
   const chosen = await chooseEntry(work, key, await store.listBookedEntries(work, key));
   const row = chosen && (await store.findEntryAt(work, key.ledgerAccountId, chosen));
@@ -66,8 +66,8 @@ export async function readUsageEntry(work: Work, key: store.UsageBookingKey): Pr
 }
 
 /**
- * The entry of an event among those of its booking and account. Events are booked in the order of their ids: credits of the
- * meter cover the first units, and an entry of a pool begins with the event whose id it has.
+ * The entry of an event among those of its booking and account. Events are booked in the order of their ids. Credits
+ * of the meter cover the first units, and an entry of a pool begins with the event whose id it has.
  */
 async function chooseEntry(
   work: Work,
