@@ -153,11 +153,14 @@ function isAllowed(
         return amount <= Number(pool?.availableBalance ?? 0);
       }
       const balances = usageMeterBalances.filter((row) => row.usageMeterId === feature.usageMeterId && gives(row));
+      // As `entitlements.check` answers: a pool is the same for all subscriptions, and pays behind credits whatever is owed.
+      const pooled = balances.reduce((most, row) => Math.max(most, row.pooledUnits), 0);
+      if (pooled > 0) return amount <= sum(balances.map((row) => row.usableCredits)) + pooled;
       return amount <= sum(balances.map((row) => row.availableBalance));
     }
     case 'resource': {
       const places = resources.filter((row) => row.resourceId === feature.resourceId && gives(row));
-      return amount <= sum(places.map((row) => row.available));
+      return places.every((row) => row.active) && amount <= sum(places.map((row) => row.available));
     }
     case 'value':
       if (typeof feature.value === 'number') return amount <= feature.value;

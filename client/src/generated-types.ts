@@ -2378,6 +2378,10 @@ export interface EntitledBalance {
   availableBalance: WholeNumber;
   /** The units reserved by open holds. They are not part of `availableBalance`. */
   held: WholeNumber;
+  /** The usable credits that are not held, whatever usage is owed. */
+  usableCredits: WholeNumber;
+  /** The units that a credit pool pays for behind `usableCredits`: at its rate without conditions, or at the price. The same credits of the pool count for all meters and subscriptions. */
+  pooledUnits: WholeNumber;
 }
 
 export interface EntitledPoolBalance {
@@ -2397,6 +2401,8 @@ export interface EntitledResource {
   claimed: number;
   /** Capacity less claims. Negative if the capacity was lowered below the claims. */
   available: number;
+  /** Whether the resource takes claims. */
+  active: boolean;
 }
 
 export interface CreditBalance {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import type { Work } from '../database/work.ts';
+import { saturated } from '../kernel/money.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
 import { poolText } from '../rating/pool-units.ts';
 import type { CatchUp } from '../usage/actions-resolve.ts';
@@ -18,6 +19,7 @@ import {
   decideChecks,
   type EntitlementCheck,
   type EntitlementCheckResult,
+  type PooledUnits,
   toGivenValue,
 } from './entitlement-check.ts';
 import * as store from './store-entitlements.ts';
@@ -41,10 +43,27 @@ export async function readEntitlements(
   const creditPoolBalances = found.pools.map(([creditPoolId, slug, available, held]) => {
     return { creditPoolId, slug, availableBalance: poolText(BigInt(available)), held: poolText(BigInt(held)) };
   });
-  return { customerId, externalId, pricingModelId, ...toEntitled(found), creditPoolBalances };
+  const pooled = await findPooledUnits(work, found.atPrice);
+  return { customerId, externalId, pricingModelId, ...toEntitled(found, pooled), creditPoolBalances };
 }
 
-function toEntitled({ subscriptions }: store.FoundEntitlements) {
+/** The units that pools pay for, of a meter on a subscription. A rate comes before the price. */
+function unitsOfPools({ pools, poolRates }: store.FoundEntitlements, pooled: readonly PooledUnits[]) {
+  const balances = new Map(pools.map(([creditPoolId, , available]) => [creditPoolId, BigInt(available)]));
+  const atRate = new Map(
+    poolRates.map(([usageMeterId, creditPoolId, unitCost]) => {
+      const balance = balances.get(creditPoolId) ?? 0n;
+      return [usageMeterId, balance > 0n ? balance / BigInt(unitCost) : 0n];
+    }),
+  );
+  const atPrice = new Map(pooled.map((each) => [`${each.subscriptionId} ${each.usageMeterId}`, each.units]));
+  return (subscriptionId: string, usageMeterId: string) =>
+    atRate.get(usageMeterId) ?? atPrice.get(`${subscriptionId} ${usageMeterId}`) ?? 0n;
+}
+
+function toEntitled(found: store.FoundEntitlements, pooled: readonly PooledUnits[]) {
+  const { subscriptions } = found;
+  const unitsOf = unitsOfPools(found, pooled);
   const grants: NamedGrant[] = [];
   const usageMeterBalances: EntitledBalance[] = [];
   const resources: EntitledResource[] = [];
@@ -60,14 +79,15 @@ function toEntitled({ subscriptions }: store.FoundEntitlements) {
       const about = meant ?? kindAbout(given?.value ?? null);
       grants.push({ subscriptionId, featureId, slug, name, type, active, about, amount: granted, given, spendLimit });
     }
-    for (const [usageMeterId, slug, available, held] of balances) {
-      const units = { availableBalance: BigInt(available), held: BigInt(held) };
-      usageMeterBalances.push({ usageMeterId, slug, subscriptionId, ...units });
+    for (const [usageMeterId, slug, available, held, usable] of balances) {
+      const units = { availableBalance: BigInt(available), held: BigInt(held), usableCredits: BigInt(usable) };
+      const pooledUnits = saturated(unitsOf(subscriptionId, usageMeterId));
+      usageMeterBalances.push({ usageMeterId, slug, subscriptionId, ...units, pooledUnits });
     }
     const claimedOf = new Map(claims);
-    for (const [resourceId, slug, capacity] of capacities) {
+    for (const [resourceId, slug, capacity, active] of capacities) {
       const claimed = claimedOf.get(resourceId) ?? 0;
-      resources.push({ resourceId, slug, subscriptionId, capacity, claimed, available: capacity - claimed });
+      resources.push({ resourceId, slug, subscriptionId, capacity, claimed, available: capacity - claimed, active });
     }
   }
   return { features: toEntitledFeatures(grants), usageMeterBalances, resources, unpaidSubscriptionIds };

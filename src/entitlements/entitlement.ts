@@ -78,6 +78,14 @@ export const EntitledBalance = z
     held: WholeNumber.meta({
       description: 'The units reserved by open holds. They are not part of `availableBalance`.',
     }),
+    usableCredits: WholeNumber.meta({
+      description: 'The usable credits that are not held, whatever usage is owed.',
+    }),
+    pooledUnits: WholeNumber.meta({
+      description:
+        'The units that a credit pool pays for behind `usableCredits`: at its rate without conditions, or at the price. The ' +
+        'same credits of the pool count for all meters and subscriptions.',
+    }),
   })
   .meta({ id: 'EntitledBalance' });
 export type EntitledBalance = z.infer<typeof EntitledBalance>;
@@ -109,6 +117,7 @@ export const EntitledResource = z
     available: z
       .int()
       .meta({ description: 'Capacity less claims. Negative if the capacity was lowered below the claims.' }),
+    active: z.boolean().meta({ description: 'Whether the resource takes claims.' }),
   })
   .meta({ id: 'EntitledResource' });
 export type EntitledResource = z.infer<typeof EntitledResource>;

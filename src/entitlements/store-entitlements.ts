@@ -160,6 +160,9 @@ export type PoolAtPrice = readonly [
   balance: string,
 ];
 
+/** The columns of a `PoolAtPrice`, from `poolsAtPrice`. */
+const atPriceColumns = sql`s.id, s.pricing_model_id, s.product_id, g.meter_id, s.account_id, p.id, pool.balance`;
+
 /** Records that are right only once the overdue work of these subscriptions is done. Null: there is none. */
 export interface MaybeBehind {
   readonly behind: readonly string[] | null;
@@ -245,9 +248,7 @@ export async function findForChecks(
            )} as subscriptions,
            (select coalesce(json_agg(held.id), '[]'::json) from ${inactive}) as inactive_resources,
            ${listed(sql`asked.customer, asked.meter_id, div(greatest(${availableBalance}, 0), coalesce(r.unit_cost, ${smallestPerUnit}::numeric))::text`, pools)} as pools,
-           ${listed(sql`s.id, s.pricing_model_id, s.product_id, g.meter_id, s.account_id, p.id, pool.balance`, poolsAtPrice(work))} as at_price`.execute(
-    work.db,
-  );
+           ${listed(atPriceColumns, poolsAtPrice(work))} as at_price`.execute(work.db);
   const [found] = rows;
   assert(found, 'a select without a table answers one row');
   return found;
@@ -264,6 +265,9 @@ export interface FoundEntitlements extends MaybeBehind {
   readonly hasSubscription: boolean;
   /** Oldest first, in smallest units. */
   readonly pools: readonly (readonly [creditPoolId: string, slug: string, available: string, held: string])[];
+  /** The rates without conditions of these pools. A meter has one. */
+  readonly poolRates: readonly (readonly [usageMeterId: string, creditPoolId: string, unitCost: string])[];
+  readonly atPrice: readonly PoolAtPrice[];
   /** Newest first. */
   readonly subscriptions: readonly (readonly [
     subscriptionId: string,
@@ -279,9 +283,9 @@ export interface FoundEntitlements extends MaybeBehind {
       spendLimit: LimitTerms | null,
     ])[],
     /** Oldest meter first. */
-    balances: readonly (readonly [usageMeterId: string, slug: string, available: string, held: string])[],
+    balances: readonly (readonly [usageMeterId: string, slug: string, available: string, held: string, free: string])[],
     /** Oldest resource first. */
-    capacities: readonly (readonly [resourceId: string, slug: string, capacity: number])[],
+    capacities: readonly (readonly [resourceId: string, slug: string, capacity: number, active: boolean])[],
     claims: readonly (readonly [resourceId: string, claimed: number])[],
     /** Whether the customer may use it: unpaid invoices may withhold that. */
     hasAccess: boolean,
@@ -316,18 +320,26 @@ export async function findEntitlements(
     ${endedUnbooked(now)}
     where m.environment_id = ${environmentId} and m.pricing_model_id = u.pricing_model_id`;
   const resources = sql`${capacities(work, sql`u.id`, sql`s.resource_id is not null`, isGiven(work, sql`u.item_ids`))} as h
-    cross join lateral (select r.id, r.slug from resources r
+    cross join lateral (select r.id, r.slug, r.active from resources r
                          where r.environment_id = ${environmentId} and r.id = h.resource_id offset 0) as r`;
   const pools = sql`customer c
     join credit_pools p on p.environment_id = ${environmentId} and p.pricing_model_id = c.pricing_model_id
     left join ledger_accounts a
       on a.environment_id = ${environmentId} and a.customer_id = c.id and a.usage_meter_id = p.id
     ${endedUnbooked(now)}`;
+  const rates = sql`customer c
+    join credit_pools p on p.environment_id = ${environmentId} and p.pricing_model_id = c.pricing_model_id
+    join credit_pool_rates r on r.environment_id = ${environmentId} and r.credit_pool_id = p.id and r.where is null`;
   const { rows } = await sql<FoundEntitlements>`
     with customer as materialized (
       select 1 as number, 1 as slugs, c.id, c.pricing_model_id from customers c
        where c.environment_id = ${environmentId} and c.external_id = ${externalId} and ${canBeMeant(pricingModelId)}),
-    ${currentSubscriptions(work, { which: subscriptionId === undefined ? sql`` : sql`and s.id = ${subscriptionId}` })}
+    ${currentSubscriptions(work, { which: subscriptionId === undefined ? sql`` : sql`and s.id = ${subscriptionId}` })},
+    given as materialized (
+      select u.customer, u.id as subscription_id,
+             array(select m.id from usage_meters m
+                    where m.environment_id = ${environmentId} and m.pricing_model_id = u.pricing_model_id) as meter_ids
+        from subscription u)
     select ${listed(sql`id, pricing_model_id`, sql`customer`)} as customers,
            ${hasSubscription} as has_subscription,
            ${behindOnes} as behind,
@@ -336,6 +348,8 @@ export async function findEntitlements(
              pools,
              sql`order by p.id`,
            )} as pools,
+           ${listed(sql`r.usage_meter_id, p.id, r.unit_cost::text`, rates)} as pool_rates,
+           ${listed(atPriceColumns, poolsAtPrice(work))} as at_price,
            ${listed(
              sql`u.id, ${listed(
                sql`s.feature_id, f.slug, f.name, f.type, f.active, s.amount::text,
@@ -343,11 +357,12 @@ export async function findEntitlements(
                features,
              )},
              ${listed(
-               sql`m.id, m.slug, coalesce(${availableBalance}, 0)::text, coalesce(a.held - ended.holds, 0)::text`,
+               sql`m.id, m.slug, coalesce(${availableBalance}, 0)::text, coalesce(a.held - ended.holds, 0)::text,
+                   coalesce(${freeBalance}, 0)::text`,
                balances,
                sql`order by m.id`,
              )},
-             ${listed(sql`r.id, r.slug, capacity`, resources, sql`order by r.id`)},
+             ${listed(sql`r.id, r.slug, capacity, r.active`, resources, sql`order by r.id`)},
              ${listed(sql`resource_id, claimed`, sql`${claims(work, sql`u.id`, sql`true`)} as claim`)}, u.has_access`,
              sql`subscription u`,
              sql`order by u.id desc`,

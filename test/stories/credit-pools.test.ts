@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
+import { Tollkeeper } from '../../client/src/client.ts';
 import { instant } from '../../src/kernel/calendar.ts';
 import { type Body, startTestApp } from '../support/harness.ts';
 import { newPoolUser } from '../support/pool-user.ts';
@@ -307,6 +308,9 @@ test('a check counts what the pool pays for', async () => {
       [false, 2010],
     ],
   );
+  const reader = new Tollkeeper({ key: app.testKey, baseUrl: app.url }).entitlementReader();
+  const may = (amount: number) => reader.may(user.externalId, 'tokens-a-month', amount);
+  assert.deepEqual([await may(2010), await may(2011)], [true, false]);
 });
 
 test('64 consumers of two meters against a pool that pays for 32 uses: 32 pass', async () => {

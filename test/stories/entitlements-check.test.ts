@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { Tollkeeper } from '../../client/src/client.ts';
 import { catchUpAll } from '../../src/billing/catch-up.ts';
 import { checkEntitlements } from '../../src/entitlements/actions-entitlements.ts';
 import { instant } from '../../src/kernel/calendar.ts';
@@ -116,6 +117,8 @@ test('places are allowed as long as enough are free, and none of a resource that
   const resource = app.owner.updateTable('resources').where('pricingModelId', '=', plans.pricingModelId);
   await resource.set({ active: false }).execute();
   assert.deepEqual(await outcomes([[externalId, 'seats']]), [{ ...refused('resource_inactive'), ...five }]);
+  const reader = new Tollkeeper({ key: app.testKey, baseUrl: app.url }).entitlementReader();
+  assert.equal(await reader.may(externalId, 'seats'), false);
   await resource.set({ active: true }).execute();
 });
 

@@ -58,10 +58,18 @@ test('the features, balances and resources of a plan in one answer', async () =>
     ],
     // 1000 + 500 granted, 100 used.
     usageMeterBalances: [
-      { usageMeterId: meter.id, slug: 'api-calls', subscriptionId: id, availableBalance: 1400, held: 0 },
+      {
+        ...{ usageMeterId: meter.id, slug: 'api-calls', subscriptionId: id, availableBalance: 1400, held: 0 },
+        ...{ usableCredits: 1400, pooledUnits: 0 },
+      },
     ],
     creditPoolBalances: [],
-    resources: [{ resourceId: seat.id, slug: 'seat', subscriptionId: id, capacity: 5, claimed: 2, available: 3 }],
+    resources: [
+      {
+        ...{ resourceId: seat.id, slug: 'seat', subscriptionId: id, active: true },
+        ...{ capacity: 5, claimed: 2, available: 3 },
+      },
+    ],
     unpaidSubscriptionIds: [],
   });
 });
@@ -92,7 +100,7 @@ test('the numbers are those of usage-balances and of the usages of each subscrip
     balances.map(({ id: usageMeterId, availableBalance }: Body) => [usageMeterId, availableBalance]),
   );
   assert.deepEqual(
-    resources.map(({ slug, subscriptionId: _, ...usage }: Body) => ({ resourceSlug: slug, ...usage })),
+    resources.map(({ slug, subscriptionId: _, active: _active, ...usage }: Body) => ({ resourceSlug: slug, ...usage })),
     usages.map(({ usage }) => usage),
   );
 });

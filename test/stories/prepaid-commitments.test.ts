@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import fc from 'fast-check';
+import { Tollkeeper } from '../../client/src/client.ts';
 import { instant } from '../../src/kernel/calendar.ts';
 import { type Body, startTestApp } from '../support/harness.ts';
 import { newPoolUser } from '../support/pool-user.ts';
@@ -192,7 +193,7 @@ test('any events draw the same in one request as one by one', async () => {
   );
 });
 
-/** A user whose plan includes three units of each meter, what a check says of a meter, and whether consume takes an amount. */
+/** A user whose plan includes three units of each meter, what a check and a reader say of a meter, and whether consume takes an amount. */
 async function newCheckedUser() {
   const user = await newUser();
   const of = { customerId: user.customerId, priceSlug: 'checked-monthly' };
@@ -205,6 +206,11 @@ async function newCheckedUser() {
     async checked(...slugs: string[]): Promise<number[]> {
       const checks = slugs.map((slug) => ({ customerExternalId: user.externalId, featureSlug: `${slug}-included` }));
       const { results } = await app.post('/entitlements/check', { checks });
+      const reader = new Tollkeeper({ key: app.testKey, baseUrl: app.url }).entitlementReader();
+      for (const { featureSlug, availableBalance: left } of results) {
+        const may = (amount: number) => reader.may(user.externalId, featureSlug, amount);
+        assert.deepEqual([left < 1 || (await may(left)), await may(left + 1)], [true, false], featureSlug);
+      }
       return results.map(({ availableBalance }: Body) => availableBalance);
     },
     async takes(slug: string, amount: number): Promise<boolean> {
