@@ -9,7 +9,7 @@ import { accountKeyText } from './ledger.ts';
 import { findEventMeters, type KeyScope, type PriceReference, readScope, resolvePrices, textOfName } from './store.ts';
 import { openAccounts } from './store-accounts.ts';
 import { findSeries, openSeries, type SeriesKey, seriesText } from './store-series.ts';
-import { type FoundCustomer, lockSubscriptions, readCustomers } from './store-subscriptions.ts';
+import { type FoundCustomer, listLate, lockSubscriptions, readCustomers } from './store-subscriptions.ts';
 import type { Draft, FoundSeries, NamedCustomer, Resolution, Resolve } from './usage-draft.ts';
 import {
   type Address,
@@ -439,14 +439,14 @@ async function lockCurrentSubscriptions(
   ids: readonly string[],
   catchUp: CatchUp,
 ): Promise<ReadonlyMap<string, UsageSubscription>> {
-  const lock = async () => new Map((await lockSubscriptions(work, ids)).map((each) => [each.id, each]));
-  const subscriptions = await lock();
-  const beside = [...subscriptions.values()].flatMap(({ behindBeside }) => behindBeside ?? []);
-  if (subscriptions.size === ids.length && beside.length === 0) return subscriptions;
-  const behind = new Set([...ids.filter((id) => !subscriptions.has(id)), ...beside]);
-  await catchUp(work, [...behind]);
+  const lock = async (ifNoneIsLate: boolean) =>
+    new Map((await lockSubscriptions(work, ids, { ifNoneIsLate })).map((each) => [each.id, each]));
+  const subscriptions = await lock(true);
+  if (subscriptions.size === ids.length) return subscriptions;
+  const late = await listLate(work, ids);
+  if (late.length > 0) await catchUp(work, late);
   // All again: the end of one subscription may change another.
-  return lock();
+  return lock(false);
 }
 
 type PriceOf = (event: NewUsageEvent, subscription: UsageSubscription) => UsagePrice | undefined;

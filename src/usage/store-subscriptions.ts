@@ -11,34 +11,51 @@ import { accountsOfSubscription, isOfSubscription } from './store-accounts.ts';
 import type { NamedCustomer } from './usage-draft.ts';
 import type { Address, UsageCustomer, UsageSubscription } from './usage-event.ts';
 
-/** A locked subscription, and others of its customer with overdue work. */
-interface LockedUser extends UsageSubscription {
-  /** Plans of these may have granted credits of a pool, which usage of this one draws. Null: none. */
-  readonly behindBeside: readonly string[] | null;
+/**
+ * The asked subscriptions for which something is due, and those of their customers where plans may have granted credits of a pool, which
+ * the usage draws.
+ */
+function lateOf(work: Work, ids: readonly string[]) {
+  const behind = sql`(select s.* from subscriptions s where s.environment_id = ${work.environmentId} and ${isBehind(work.now)})`;
+  const asked = sql`any(${textArray(ids)}::text[])`;
+  return sql`
+    select late.id from ${behind} late where late.id = ${asked}
+    union all
+    select late.id from subscriptions s join ${behind} late on late.customer_id = s.customer_id and late.id <> s.id
+     where s.environment_id = ${work.environmentId} and s.id = ${asked}
+       and exists (select from ledger_accounts pool
+                    where pool.environment_id = s.environment_id and pool.customer_id = s.customer_id
+                      and starts_with(pool.usage_meter_id, 'credit_pool_'))`;
+}
+
+/** The ids of the subscriptions whose due work comes before usage of these. Takes no locks. */
+export async function listLate(work: Work, ids: readonly string[]): Promise<string[]> {
+  const { rows } = await sql<{ id: string }>`${lateOf(work, ids)}`.execute(work.db);
+  return [...new Set(rows.map(({ id }) => id))];
 }
 
 /**
  * Locks the subscriptions with these ids until the work ends: a renewal or an end waits for the usage in flight, so all of
  * it is on the bill. They are locked in the order in which the subscriptions of a customer are. A subscription for which
- * something is due is left out: the usage belongs to what it is after that.
+ * something is due is left out: the usage belongs to what it is after that. With `ifNoneIsLate` none is locked then, because that work
+ * locks the customers, and nobody may wait for a customer who has locked its subscriptions.
  */
-export async function lockSubscriptions(work: Work, ids: readonly string[]): Promise<LockedUser[]> {
-  const { rows } = await sql<LockedUser & { hasSpendLimits: boolean }>`
+export async function lockSubscriptions(
+  work: Work,
+  ids: readonly string[],
+  { ifNoneIsLate }: { readonly ifNoneIsLate: boolean },
+): Promise<UsageSubscription[]> {
+  const { rows } = await sql<UsageSubscription & { hasSpendLimits: boolean }>`
     select s.id, s.revision, s.status, s.arrears, s.pricing_model_id, s.customer_id, s.current_billing_period_start, s.current_billing_period_end,
            ${dueAt} as due_at, s.has_spend_limits,
            m.catalog_version, plan.product_id, not s.do_not_charge and coalesce(s.billing_threshold_amount, e.billing_threshold_amount, 0) > 0 as has_threshold,
            (select c.archived from customers c
-             where c.environment_id = s.environment_id and c.id = s.customer_id) as customer_archived,
-           (select array_agg(other.id)
-              from (select s.* from subscriptions s where ${isBehind(work.now)}) other
-             where other.environment_id = s.environment_id and other.customer_id = s.customer_id and other.id <> s.id
-               and exists (select from ledger_accounts pool
-                            where pool.environment_id = s.environment_id and pool.customer_id = s.customer_id
-                              and starts_with(pool.usage_meter_id, 'credit_pool_'))) as behind_beside
+             where c.environment_id = s.environment_id and c.id = s.customer_id) as customer_archived
       from subscriptions s join pricing_models m on m.environment_id = s.environment_id and m.id = s.pricing_model_id
       join prices plan on plan.environment_id = s.environment_id and plan.id = s.price_id
       join environments e on e.id = s.environment_id
      where s.environment_id = ${work.environmentId} and s.id = any(${textArray(ids)}::text[]) and not ${isBehind(work.now)}
+       ${ifNoneIsLate ? sql`and not exists (${lateOf(work, ids)})` : sql``}
      order by s.id desc for share of s`.execute(work.db);
   const limited = rows.filter(({ hasSpendLimits }) => hasSpendLimits).map(({ id }) => id);
   const limits = limited.length === 0 ? new Map() : await readLimits(work, limited);
@@ -49,8 +66,11 @@ export async function lockSubscriptions(work: Work, ids: readonly string[]): Pro
  * The spend limits of subscriptions that are locked, by id. A statement of its own: the one that waits for the lock sees other tables
  * as they were before, and would miss limits that came while it waited.
  */
-async function readLimits(work: Work, ids: readonly string[]): Promise<ReadonlyMap<string, LockedUser['spendLimits']>> {
-  const { rows } = await sql<Pick<LockedUser, 'id' | 'spendLimits'>>`
+async function readLimits(
+  work: Work,
+  ids: readonly string[],
+): Promise<ReadonlyMap<string, UsageSubscription['spendLimits']>> {
+  const { rows } = await sql<Pick<UsageSubscription, 'id' | 'spendLimits'>>`
     select s.id, ${limitsOfSubscription(work.now)} as spend_limits
       from subscriptions s where s.environment_id = ${work.environmentId} and s.id = any(${textArray(ids)}::text[])`.execute(
     work.db,

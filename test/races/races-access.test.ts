@@ -1,10 +1,16 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { catchUpAll } from '../../src/billing/catch-up.ts';
+import { runInEnvironment, type Work } from '../../src/database/work.ts';
+import { answerAlone } from '../../src/jobs/batcher.ts';
 import { createApiKey, revokeApiKey, rotateApiKey } from '../../src/organizations/actions.ts';
+import { makeDefaultPaymentMethod } from '../../src/payments/actions-attach.ts';
+import { recordUsage } from '../../src/usage/actions-record.ts';
 import { setUpCredits } from '../support/credits-fixture.ts';
 import { newDebtor } from '../support/debtor.ts';
-import { type Answer, startTestApp } from '../support/harness.ts';
+import { type Answer, type Body, startTestApp } from '../support/harness.ts';
 import { assertStatuses, beginAt, countOf, meet, rounds, workTogether } from '../support/race.ts';
+import { newCard } from '../support/shop.ts';
 import { assertSound } from '../support/sound.ts';
 import { assertBooksAreRight, atOnce } from '../support/spending.ts';
 
@@ -99,6 +105,44 @@ describe('race: hold settled against its end', () => {
       assert(consumed <= 10);
     }
     await assertBooksAreRight(app);
+    await assertSound(app);
+  });
+});
+
+describe('race: usage whose customer has something due against a change of the customer', () => {
+  test('the usage locks the customer before its subscriptions, and neither has to begin again', async () => {
+    await app.setClock(begun);
+    await app.put('/settings', { settings: { allowMultipleSubscriptions: true } });
+    const { id, customerId } = await plan.subscribe();
+    for (const token of ['pm_card_visa', 'pm_card_mastercard']) await newCard(app, customerId, token);
+    await app.setClock(begun + 86_400_000);
+    const { subscription } = await app.post('/subscriptions', {
+      customerId,
+      priceSlug: 'plan',
+      doNotCharge: true,
+    });
+    // The first one has to be renewed, the second one not yet.
+    await app.setClock(february);
+    const { data } = await app.get(`/payment-methods?customerId=${customerId}`);
+    const spare = data.find((method: Body) => !method.default) ?? assert.fail('two cards');
+    let begins = 0;
+    const inOne = (act: (work: Work) => Promise<unknown>) =>
+      runInEnvironment(app.database, { environmentId }, (work) => {
+        begins += 1;
+        return act(work);
+      });
+    const events = [id, subscription.id].map((subscriptionId) => {
+      return { subscriptionId, usageMeterSlug: 'calls', transactionId: `due ${subscriptionId}`, amount: 1 };
+    });
+    const use = (work: Work) =>
+      answerAlone(recordUsage(catchUpAll), work, { kind: 'record', events, pathOf: (index) => ['usageEvents', index] });
+    await meet<unknown, unknown>(
+      app,
+      { table: 'payment_methods', on: 'update' },
+      () => inOne((work) => makeDefaultPaymentMethod(work, customerId, spare.id)),
+      () => inOne(use),
+    );
+    assert.equal(begins, 2);
     await assertSound(app);
   });
 });
