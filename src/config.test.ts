@@ -29,6 +29,19 @@ test('a misspelt setting is refused with the nearest one, and variables of other
   readConfig({ TOLLKEEPER_LAUNCHER: '1', STRIPE_CLI: 'x', PATH: '/bin' });
 });
 
+test('an address that is none, or that links cannot begin with, is refused with what would be right', () => {
+  const address = (TOLLKEEPER_PUBLIC_URL: string) => readConfig({ TOLLKEEPER_PUBLIC_URL }).publicUrl;
+  assert.equal(address('https://billing.acme.test'), 'https://billing.acme.test');
+  assert.equal(address('https://acme.test/billing//'), 'https://acme.test/billing');
+  for (const TOLLKEEPER_PUBLIC_URL of ['localhost:3000', 'billing.acme.test', 'ftp://billing.acme.test', 'http://'])
+    refused({ TOLLKEEPER_PUBLIC_URL }, /^TOLLKEEPER_PUBLIC_URL: must be an http:\/\/ or https:\/\/ address$/);
+  for (const TOLLKEEPER_PUBLIC_URL of ['https://acme.test/?a=1', 'https://acme.test/#billing'])
+    refused({ TOLLKEEPER_PUBLIC_URL }, /^TOLLKEEPER_PUBLIC_URL: must have no query and no fragment/);
+  for (const name of ['TOLLKEEPER_URL', 'STRIPE_API_BASE', 'AWS_ENDPOINT_URL_S3'])
+    refused({ [name]: 'localhost:3000' }, new RegExp(`^${name}: must be an http:// or https:// address$`));
+  refused({ TOLLKEEPER_MAIL_FROM: 'Acme' }, /^TOLLKEEPER_MAIL_FROM: must be an e-mail address/);
+});
+
 test('docker compose hands on every setting that a container can use', async () => {
   const compose = await readFile(new URL('../compose.yaml', import.meta.url), 'utf8');
   const service = compose.slice(compose.indexOf('\n  tollkeeper:\n'));

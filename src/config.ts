@@ -27,6 +27,15 @@ const StripeWebhookSecret = z
   .string()
   .regex(/^whsec_\S+$/, 'must be the signing secret of a webhook endpoint: whsec_...');
 
+const HttpUrl = z.url({ protocol: /^https?$/, error: 'must be an http:// or https:// address' });
+
+// Links are made of it by appending a path. Without a scheme, `localhost:3000` would be an address of the scheme
+// `localhost`.
+const PublicUrl = HttpUrl.regex(
+  /^[^?#]*$/,
+  'must have no query and no fragment, because links begin with it',
+).transform((address) => address.replace(/\/+$/, ''));
+
 const PostgresUrl = z.string().regex(/^postgres(ql)?:\/\//, 'must be a postgres:// address');
 
 // The queue's schema has a longer name, and PostgreSQL cuts names off at 63 characters.
@@ -88,20 +97,20 @@ const Variables = z.object({
     .optional(),
   TOLLKEEPER_TEST_KEY: ApiKeyText.optional(),
   TOLLKEEPER_LIVE_KEY: ApiKeyText.optional(),
-  TOLLKEEPER_URL: z.url({ protocol: /^https?$/ }).optional(),
+  TOLLKEEPER_URL: HttpUrl.optional(),
   TOLLKEEPER_KEY: ApiKeyText.optional(),
-  TOLLKEEPER_PUBLIC_URL: z.url().optional(),
+  TOLLKEEPER_PUBLIC_URL: PublicUrl.optional(),
   TOLLKEEPER_ENCRYPTION_KEY: parsedBy(parseEncryptionKeys).optional(),
   TOLLKEEPER_WEBHOOK_ALLOW: parsedBy(parseNetworks).optional(),
   TOLLKEEPER_SMTP_URL: z.url({ protocol: /^smtps?$/, error: 'must be an smtp:// or smtps:// address' }).optional(),
-  TOLLKEEPER_MAIL_FROM: z.email().max(320).optional(),
+  TOLLKEEPER_MAIL_FROM: z.email('must be an e-mail address, such as billing@example.com').max(320).optional(),
   STRIPE_SECRET_KEY: StripeKey.optional(),
   STRIPE_PUBLISHABLE_KEY: StripePublishableKey.optional(),
   STRIPE_WEBHOOK_SECRET: StripeWebhookSecret.optional(),
   STRIPE_TEST_SECRET_KEY: StripeKey.refine(isTestKey, 'must be a test mode key: sk_test_... or rk_test_...').optional(),
   STRIPE_TEST_PUBLISHABLE_KEY: StripePublishableKey.optional(),
   STRIPE_TEST_WEBHOOK_SECRET: StripeWebhookSecret.optional(),
-  STRIPE_API_BASE: z.url({ protocol: /^https?$/ }).optional(),
+  STRIPE_API_BASE: HttpUrl.optional(),
   TOLLKEEPER_CONNECTIONS: wholeNumber(1, 1_000).default(40),
   TOLLKEEPER_CONNECTIONS_PER_ADDRESS: wholeNumber(0, 1_000_000).default(connectionLimits.perAddress),
   TOLLKEEPER_ATTEMPTS_PER_LINK: wholeNumber(0, 1_000_000).default(attemptLimits.link),
@@ -124,7 +133,7 @@ const Variables = z.object({
     .refine(isArchiveAddress, 'must be a directory, or a bucket such as s3://bucket/folder')
     .optional(),
   // The variable of every client of S3 for a storage other than S3.
-  AWS_ENDPOINT_URL_S3: z.url({ protocol: /^https?$/ }).optional(),
+  AWS_ENDPOINT_URL_S3: HttpUrl.optional(),
   LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('warn'),
 });
 
