@@ -56,7 +56,7 @@ export function registerSignIn(server: FastifyInstance, context: SignInContext):
   server.get(`${apiPrefix}/me`, async (request, reply) => {
     rateLimit?.admitPage('address', request.ip);
     const session = await signIn.sessionOf(originOf(publicUrl, request), request.headers.cookie ?? '');
-    if (session === null) throw new Problem('unauthorized');
+    if (session === null) throw new Problem('signedOut');
     reply.header('cache-control', 'no-store');
     return { me: await signIn.me(session) };
   });

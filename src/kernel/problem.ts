@@ -109,6 +109,7 @@ export const registry = {
   formFromElsewhere: ['FORBIDDEN', 'This form was not sent from our page. Please open the page and try again.'],
 
   // People
+  signedOut: ['UNAUTHORIZED', 'Sign in first: this is about the person of a session, and takes no API key.'],
   personNeeded: ['FORBIDDEN', 'Only a person who is signed in may do this. An API key may not.'],
   memberNotFound: ['NOT_FOUND', 'The organization has no member with the user id {id}.'],
   memberExists: ['CONFLICT', '{email} is a member of the organization already. Change the role of the member.'],

@@ -153,7 +153,7 @@ describe('somebody who is signed in', () => {
     await app.ownerPool.query('delete from people_memberships where user_id = $1', [id]);
     assert.equal(await write(), 401);
     assert.equal((await browser.send('POST', '/auth/sign-out')).status, 200);
-    assert.equal((await browser.send('GET', '/api/v1/me')).status, 401);
+    assert.equal((await browser.send('GET', '/api/v1/me')).body.reason, 'signed_out');
   });
 });
 
