@@ -130,10 +130,17 @@ describe('what a route needs', () => {
   });
 
   test('is in the documentation with its group, and the permissions of each role are too', async () => {
-    const text = await readFile(new URL('../../docs/permissions.md', import.meta.url), 'utf8');
-    const rows = (table: Readonly<Record<string, readonly string[]>>) =>
-      Object.entries(table).map(([name, list]) => `| \`${name}\` | ${list.map((each) => `\`${each}\``).join(', ')} |`);
-    for (const table of [routeGroups, roles]) assert(text.includes(rows(table).join('\n')), rows(table).join('\n'));
+    const pages = [
+      ['permissions.md', routeGroups],
+      ['people.md', roles],
+    ] as const;
+    for (const [page, table] of pages) {
+      const text = await readFile(new URL(`../../docs/${page}`, import.meta.url), 'utf8');
+      const rows = Object.entries<readonly string[]>(table).map(
+        ([name, list]) => `| \`${name}\` | ${list.map((each) => `\`${each}\``).join(', ')} |`,
+      );
+      assert(text.includes(rows.join('\n')), rows.join('\n'));
+    }
   });
 
   test('is in openapi.json with each operation', async () => {
