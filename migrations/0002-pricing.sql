@@ -179,7 +179,7 @@ comment on column prices.overage is 'Whether usage that no credit covers is bill
 create unique index prices_active_slug_unique on prices (environment_id, pricing_model_id, slug) where active and slug is not null;
 create unique index prices_one_default_per_product on prices (environment_id, product_id) where is_default and product_id is not null;
 create unique index prices_one_default_per_usage_meter on prices (environment_id, usage_meter_id) where is_default and usage_meter_id is not null;
-comment on column prices.billing_timing is 'Whether the price of a period is billed at its begin or at its end.';
+comment on column prices.billing_timing is 'Whether the price of a period is billed at its start or at its end.';
 -- Few prices have such terms. A renewal asks for those first.
 create index prices_by_period_end on prices (environment_id, id) include (minimum_commitment, billing_timing)
   where minimum_commitment > 0 or billing_timing = 'in_arrears';

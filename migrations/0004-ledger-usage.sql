@@ -572,7 +572,7 @@ create table usage_event_distinct_properties (
 );
 create index usage_event_distinct_properties_by_event on usage_event_distinct_properties (usage_event_id);
 
--- A limit counts what is used from its begin on: in all, on one usage meter, or with one label. It counts units, or the money that
+-- A limit counts what is used from its start on: in all, on one usage meter, or with one label. It counts units, or the money that
 -- they cost at their prices. The seller sets limits for a customer, and the customer may set stricter ones for itself. A plan has
 -- limits of the use of its subscription: their amount and terms are those of its features while it has them.
 create table spend_limits (

@@ -491,7 +491,7 @@ export interface ProductStructure {
 /** The treatment of usage that no credit covers. `bill`: it is billed at the price of its usage meter. `none`: it is recorded and shown on the invoice, and costs nothing. */
 export type Overage = 'bill' | 'none';
 
-/** When the price of a billing period is billed. `in_advance`: at its begin. `in_arrears`: at its end, with its usage, each quantity for its share of the time. */
+/** When the price of a billing period is billed. `in_advance`: at its start. `in_arrears`: at its end, with its usage, each quantity for its share of the time. */
 export type BillingTiming = 'in_advance' | 'in_arrears';
 
 export interface UsageMeterStructure {

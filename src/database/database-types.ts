@@ -1059,7 +1059,7 @@ export interface PoolDraws {
 export interface Prices {
   active: boolean;
   /**
-   * Whether the price of a period is billed at its begin or at its end.
+   * Whether the price of a period is billed at its start or at its end.
    */
   billingTiming: string | null;
   createdAt: number;

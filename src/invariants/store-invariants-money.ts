@@ -356,7 +356,7 @@ export const moneyInvariants: readonly Invariant[] = [
     name: 'arrearsAddUp',
     // Multiplied out, because a division has a limited number of digits.
     sentence:
-      'A line of a plan in arrears is the price of its segments for their share of the time. A period has one, and no line at its begin.',
+      'A line of a plan in arrears is the price of its segments for their share of the time. A period has one, and no line at its start.',
     query: sql`
       select l.environment_id, l.id, l.invoice_id, l.amount, l.explanation
         from (select l.*, l.explanation ->> 'kind' as kind,

@@ -66,7 +66,7 @@ export type Overage = z.infer<typeof Overage>;
 export const BillingTiming = z.enum(['in_advance', 'in_arrears']).meta({
   id: 'BillingTiming',
   description:
-    'When the price of a billing period is billed. `in_advance`: at its begin. `in_arrears`: at its end, with its usage, ' +
+    'When the price of a billing period is billed. `in_advance`: at its start. `in_arrears`: at its end, with its usage, ' +
     'each quantity for its share of the time.',
 });
 export type BillingTiming = z.infer<typeof BillingTiming>;

@@ -224,7 +224,7 @@ export const moneyCorruptions: readonly Corruption[] = [
     breaks: ['commitmentsAddUp'],
   },
   {
-    fault: 'a plan in arrears is billed above its share of the time, twice and at the begin of a period',
+    fault: 'a plan in arrears is billed above its share of the time, twice and at the start of a period',
     statements: [
       `update invoice_line_items set explanation = '{"kind": "arrears", "segments": [], "period": {"start": 0, "end": 1}, "whole": {"start": 0, "end": 1}, "fairValue": 1}'
         where type = 'static'`,

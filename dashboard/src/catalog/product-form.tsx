@@ -170,7 +170,7 @@ function PlanFields({
   );
 }
 
-const timings = { in_advance: 'At the begin of each period', in_arrears: 'At the end of each period' };
+const timings = { in_advance: 'At the start of each period', in_arrears: 'At the end of each period' };
 const overages = { bill: 'Is billed', none: 'Is not billed' };
 
 interface TermFieldsProps {
