@@ -56,7 +56,8 @@ export async function showPeople(config: Config, options: PeopleOptions): Promis
   const lines = people.map(({ email, name, role, organizationId, twoFactorEnabled }) =>
     [email, name, role, organizationId, twoFactorEnabled ? 'with codes' : 'without codes'].join('  '),
   );
-  print(options, people, lines.join('\n'));
+  const nobody = 'Nobody has joined yet. Print a link to join with: tollkeeper users invite <email> --role owner';
+  print(options, people, lines.length === 0 ? nobody : lines.join('\n'));
 }
 
 export async function invitePerson(config: Config, text: string, options: PeopleOptions & { role: string }) {

@@ -33,6 +33,7 @@ async function readStructure(file: string): Promise<unknown> {
   try {
     parsed = JSON.parse(await readFile(file, 'utf8'));
   } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') throw new Error(`There is no file ${file}.`);
     throw new Error(`${file} cannot be read as JSON: ${(error as Error).message}`);
   }
   const exported = z.object({ pricingModel: z.record(z.string(), z.unknown()) }).safeParse(parsed);
