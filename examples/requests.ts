@@ -1,6 +1,6 @@
 /**
  * One valid request of each operation. The reference page shows them, with ids in place of those of real records, and
- * `test/api.test.ts` sends each of them to a running service.
+ * `test/api/api.test.ts` sends each of them to a running service.
  */
 import { type Ids, placeholders } from './request-ids.ts';
 
