@@ -31,7 +31,7 @@ const pollIntervalMs = 1_000;
 
 const levels = { error: 'error', warning: 'warn', info: 'debug', debug: 'debug' } as const;
 
-// Advisory locks (this number and the worker's id) show which workers are alive.
+// Advisory locks show which workers are alive: this number, and the id of the pool of workers, by which the queue locks jobs.
 const workerLockSpace = advisoryLocks.workers;
 const freeJobsEveryMs = 30_000;
 // The interval at which lost locks are acquired again and a stopped queue is restarted.
@@ -192,7 +192,7 @@ async function runQueue(
   living: LivingWorkers,
 ): Promise<Runner> {
   const events: WorkerEvents = new EventEmitter();
-  events.on('worker:create', ({ worker }) => living.add(worker.workerId));
+  events.on('pool:create', ({ workerPool }) => living.add(workerPool.id));
   const taskList = Object.fromEntries(
     Object.keys(context.tasks).map((name) => [
       name,

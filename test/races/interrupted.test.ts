@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { createApp, tasks } from '../../src/app.ts';
 import { createDatabase, createPool, queueSchemaOf } from '../../src/database/database.ts';
@@ -100,6 +101,42 @@ test('the jobs of a killed worker are taken up by the next one, those of a livin
   await worker.stop();
   assert.deepEqual(await remaining(), ['worker-alive']);
   alive.release();
+  await ownerPool.end();
+});
+
+test('a job that a living worker runs is not taken from it when another worker looks for the dead', async () => {
+  const ownerPool = createPool({ schema: testSchema, url: app.databaseUrl, size: 24, as: 'owner' });
+  const begun = Promise.withResolvers<void>();
+  const finish = Promise.withResolvers<void>();
+  const slow = {
+    ...tasks,
+    forget_old_answers: async () => {
+      begun.resolve();
+      await finish.promise;
+    },
+  };
+  const start = () =>
+    startWorker({
+      queueSchema: queueSchemaOf(testSchema),
+      queuePool: ownerPool,
+      context: { database: app.database, tasks: slow },
+      crontab: '',
+      log: () => undefined,
+    });
+  await ownerPool.query('delete from _private_jobs');
+  const first = await start();
+  await ownerPool.query("select add_job('forget_old_answers', job_key => 'slow')");
+  await begun.promise;
+  const holder = `
+    select from _private_jobs j join pg_locks l on l.locktype = 'advisory' and l.classid = 7002 and l.granted
+       and l.objid = (hashtext(j.locked_by)::bigint & 4294967295)::oid
+     where j.key = 'slow'`;
+  for (let looks = 0; looks < 40 && (await ownerPool.query(holder)).rowCount === 0; looks += 1) await sleep(50);
+  const second = await start();
+  const { rows } = await ownerPool.query("select locked_by is not null as held from _private_jobs where key = 'slow'");
+  assert.deepEqual(rows, [{ held: true }]);
+  finish.resolve();
+  await Promise.all([first.stop(), second.stop()]);
   await ownerPool.end();
 });
 
