@@ -298,6 +298,19 @@ export interface EntitlementsQuery {
   readonly subscriptionId?: string | undefined;
 }
 
+/** The credit pools of the customer with their accounts, and the rates without conditions at which meters draw from them. */
+function fromPools({ environmentId, now }: Work) {
+  const pools = sql`customer c
+    join credit_pools p on p.environment_id = ${environmentId} and p.pricing_model_id = c.pricing_model_id
+    left join ledger_accounts a
+      on a.environment_id = ${environmentId} and a.customer_id = c.id and a.usage_meter_id = p.id
+    ${endedUnbooked(now)}`;
+  const rates = sql`customer c
+    join credit_pools p on p.environment_id = ${environmentId} and p.pricing_model_id = c.pricing_model_id
+    join credit_pool_rates r on r.environment_id = ${environmentId} and r.credit_pool_id = p.id and r.where is null`;
+  return { pools, rates };
+}
+
 export async function findEntitlements(
   work: Work,
   externalId: string,
@@ -322,14 +335,7 @@ export async function findEntitlements(
   const resources = sql`${capacities(work, sql`u.id`, sql`s.resource_id is not null`, isGiven(work, sql`u.item_ids`))} as h
     cross join lateral (select r.id, r.slug, r.active from resources r
                          where r.environment_id = ${environmentId} and r.id = h.resource_id offset 0) as r`;
-  const pools = sql`customer c
-    join credit_pools p on p.environment_id = ${environmentId} and p.pricing_model_id = c.pricing_model_id
-    left join ledger_accounts a
-      on a.environment_id = ${environmentId} and a.customer_id = c.id and a.usage_meter_id = p.id
-    ${endedUnbooked(now)}`;
-  const rates = sql`customer c
-    join credit_pools p on p.environment_id = ${environmentId} and p.pricing_model_id = c.pricing_model_id
-    join credit_pool_rates r on r.environment_id = ${environmentId} and r.credit_pool_id = p.id and r.where is null`;
+  const { pools, rates } = fromPools(work);
   const { rows } = await sql<FoundEntitlements>`
     with customer as materialized (
       select 1 as number, 1 as slugs, c.id, c.pricing_model_id from customers c
