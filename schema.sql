@@ -2850,7 +2850,7 @@ begin
         and (part.table_name, attname) not in (('ledger_entries', 'sequence'), ('webhook_deliveries', 'sequence')));
     if part.table_name = 'usage_events' then perform compare_arriving_events(part.packed); end if;
     if part.table_name = 'idempotency_keys' then
-      -- An answer that counts no more, and is still to be deleted, keeps none away that does.
+      -- Expired answers that are still to be deleted make room for answers that arrive.
       delete from idempotency_keys
        where created_at <= (extract(epoch from clock_timestamp()) * 1000)::bigint - 86400000
          and (environment_id, key) in (select a.environment_id, a.key from one_row, unnest(part.packed::idempotency_keys[]) a);
@@ -5449,7 +5449,7 @@ AS $function$
       ('test_processor_operations', 'refunds', 'idempotency_key'),
       ('customer_balance_entries', 'customers', 'customer_id'),
       ('checkout_sessions', 'customers', 'customer_id'),
-      -- Those of anonymous buyers, who become customers of their slots.
+      -- Sessions of anonymous buyers, who become customers of their slots.
       ('checkout_sessions', null, null),
       ('checkout_session_add_ons', 'checkout_sessions', 'checkout_session_id'),
       ('mrr_customers', 'customers', 'customer_id'),
@@ -6961,7 +6961,7 @@ begin
       'customers', to_jsonb(array(select id from customers where environment_id = of_environment and right(id, 2) = any(codes))),
       'checkout_sessions', to_jsonb(array(
         select id from checkout_sessions where environment_id = of_environment and customer_id is null and right(id, 2) = any(codes))),
-      -- Drafts that were deleted have left their events. One of an erased customer says no status any more.
+      -- Deleted drafts have left their events. The event of an erased customer has no status any more.
       'invoices', to_jsonb(array(
         select object_id from events where environment_id = of_environment and right(id, 2) = any(codes)
            and type = 'invoice.created' and coalesce(payload -> 'data' ->> 'status', 'draft') = 'draft')));
@@ -7029,7 +7029,7 @@ begin
       end loop;
     end loop;
   end loop;
-  -- Jobs about their records. One that runs now finds nothing any more. One that is also about records that stay is then in both cells.
+  -- Jobs about their records. A job that is running finds no records any more. A job that is also about records that stay is copied.
   with about as materialized (
     select j.id, t.identifier, j.payload, j.key, j.run_at, j.max_attempts, slots_of_job(j.payload::jsonb) as slots
       from graphile_worker._private_jobs j join graphile_worker._private_tasks t on t.id = j.task_id
@@ -7373,7 +7373,7 @@ begin
       case when copied.name in ('organizations', 'environments') then '' else 'and t.environment_id = r.environment_id' end)
       using catalog -> copied.name;
   end loop;
-  -- The clocks of home do not lead a cell without customers, which has nothing to do on the way.
+  -- A cell without customers takes the test clocks of home at once, because it has no work due on the way.
   if not exists (select from slots_here) then
     update environments e set clock_now = r.clock_now, clock_target = null, clock_from = null, clock_moved_at = null
       from jsonb_populate_recordset(null::environments, catalog -> 'environments') r

@@ -226,7 +226,7 @@ begin
   revoke insert, update, delete on audit_log from tollkeeper_service;
 end $$;
 
--- Which key, or which person who was signed in, had a group of usage, or anything else, booked. Null for what neither asked for.
+-- The API key, or the person who was signed in, whose request booked the transaction. Null for one of a job.
 alter table ledger_transactions
   add column api_key_id text collate "C" default nullif(current_setting('tollkeeper.api_key_id', true), ''),
   add column user_id text collate "C" default nullif(current_setting('tollkeeper.user_id', true), '');

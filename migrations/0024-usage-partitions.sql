@@ -397,7 +397,7 @@ begin
   update usage_partitions set file_is_old = false where number = n;
 end $$;
 
--- Erases properties and labels from restored events. Those that came back while a customer was erased have them still.
+-- Erases properties and labels from restored events. An archive that was restored during an erasure brought them back.
 create function erase_restored_usage_partition(n integer, p_environment bigint, p_series bigint[])
   returns void language plpgsql volatile security definer set search_path from current as $$
 begin

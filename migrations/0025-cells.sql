@@ -381,7 +381,7 @@ begin
       case when copied.name in ('organizations', 'environments') then '' else 'and t.environment_id = r.environment_id' end)
       using catalog -> copied.name;
   end loop;
-  -- The clocks of home do not lead a cell without customers, which has nothing to do on the way.
+  -- A cell without customers takes the test clocks of home at once, because it has no work due on the way.
   if not exists (select from slots_here) then
     update environments e set clock_now = r.clock_now, clock_target = null, clock_from = null, clock_moved_at = null
       from jsonb_populate_recordset(null::environments, catalog -> 'environments') r

@@ -57,7 +57,7 @@ create function moved_tables() returns table (name text, place integer, parent t
       ('test_processor_operations', 'refunds', 'idempotency_key'),
       ('customer_balance_entries', 'customers', 'customer_id'),
       ('checkout_sessions', 'customers', 'customer_id'),
-      -- Those of anonymous buyers, who become customers of their slots.
+      -- Sessions of anonymous buyers, who become customers of their slots.
       ('checkout_sessions', null, null),
       ('checkout_session_add_ons', 'checkout_sessions', 'checkout_session_id'),
       ('mrr_customers', 'customers', 'customer_id'),
@@ -229,7 +229,7 @@ create function condition_of_rule(table_name text, link text) returns text langu
   return case table_name when 'test_processor_operations' then '' else 't.environment_id = $1 and ' end
     || format('t.%I = any($2%s)', link, case link when 'series_id' then '::bigint[]' else '' end);
 
--- The slots of the records that a job is about. The place to which it has come in its cell says nothing of it.
+-- The slots of the records that a job is about. Its `after` and `progress` are cursors of its cell, and do not count.
 create function slots_of_job(payload jsonb) returns text[] language sql immutable
   return array(select distinct right(v #>> '{}', 2) from jsonb_path_query(payload - 'after' - 'progress', 'strict $.**') v
                 where jsonb_typeof(v) = 'string' and v #>> '{}' ~ '^[a-z_]+_[0-9A-Za-z]{21}$' and right(v #>> '{}', 2) <> '00');
@@ -272,7 +272,7 @@ begin
       'customers', to_jsonb(array(select id from customers where environment_id = of_environment and right(id, 2) = any(codes))),
       'checkout_sessions', to_jsonb(array(
         select id from checkout_sessions where environment_id = of_environment and customer_id is null and right(id, 2) = any(codes))),
-      -- Drafts that were deleted have left their events. One of an erased customer says no status any more.
+      -- Deleted drafts have left their events. The event of an erased customer has no status any more.
       'invoices', to_jsonb(array(
         select object_id from events where environment_id = of_environment and right(id, 2) = any(codes)
            and type = 'invoice.created' and coalesce(payload -> 'data' ->> 'status', 'draft') = 'draft')));
@@ -340,7 +340,7 @@ begin
       end loop;
     end loop;
   end loop;
-  -- Jobs about their records. One that runs now finds nothing any more. One that is also about records that stay is then in both cells.
+  -- Jobs about their records. A job that is running finds no records any more. A job that is also about records that stay is copied.
   with about as materialized (
     select j.id, t.identifier, j.payload, j.key, j.run_at, j.max_attempts, slots_of_job(j.payload::jsonb) as slots
       from graphile_worker._private_jobs j join graphile_worker._private_tasks t on t.id = j.task_id
@@ -425,7 +425,7 @@ begin
         and (part.table_name, attname) not in (('ledger_entries', 'sequence'), ('webhook_deliveries', 'sequence')));
     if part.table_name = 'usage_events' then perform compare_arriving_events(part.packed); end if;
     if part.table_name = 'idempotency_keys' then
-      -- An answer that counts no more, and is still to be deleted, keeps none away that does.
+      -- Expired answers that are still to be deleted make room for answers that arrive.
       delete from idempotency_keys
        where created_at <= (extract(epoch from clock_timestamp()) * 1000)::bigint - 86400000
          and (environment_id, key) in (select a.environment_id, a.key from one_row, unnest(part.packed::idempotency_keys[]) a);

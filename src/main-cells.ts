@@ -108,7 +108,7 @@ export async function assignSlots(
     const missing = await giveSlots(home, name, wanted);
     await sleep(slotsKnownAfterMs);
     for (const organization of await listOrganizationsToCopy(home, null)) await copyCatalog(home, there, organization);
-    // None of them has left the cell meanwhile.
+    // This is the only mover, so none of these slots has left the cell meanwhile.
     await openSlots(home, there, name);
     return missing;
   });

@@ -106,7 +106,7 @@ export async function finishInterrupted(mover: Mover): Promise<Moved | null> {
   return move === null ? null : finishMove(mover, move);
 }
 
-// A service that finishes an interrupted move needs less.
+// A service that finishes an interrupted move takes less time.
 const otherMoverMs = 30_000;
 
 /** Finishes a move that was interrupted, and runs `act` while nobody else moves slots. */

@@ -82,13 +82,13 @@ export function registerSignIn(server: FastifyInstance, context: SignInContext):
   });
 }
 
-/** Refuses texts that the database cannot store. The library would ask it with them, and answer a fault of ours. */
+/** Refuses texts that the database cannot store. The sign-in library would pass them on to it, and answer 500. */
 function refuseUnstorable({ params, query, body }: FastifyRequest): void {
   const issues = [params, query, Buffer.isBuffer(body) ? jsonOf(body) : null].flatMap((part) => jsonIssues(part));
   if (issues.length > 0) throw validationProblem(issues);
 }
 
-/** The JSON of a body. The library itself refuses what is none, and a form has the answer of a provider. */
+/** The JSON of a body; null for another body. The library refuses that, or it is the form of an identity provider. */
 function jsonOf(body: Buffer): unknown {
   try {
     return JSON.parse(body.toString('utf8'));

@@ -102,7 +102,7 @@ function isBeginning({ adjustment }: { readonly adjustment: AdjustmentRow }): bo
   return beginsPeriod(adjustment);
 }
 
-/** Whether an end was scheduled meanwhile. It may cut a period that begins now, and that would be paid for whole. */
+/** Whether an end was scheduled meanwhile. It may cut off a period that begins now, of which all would be paid. */
 function isEnding({ subscription }: Change): boolean {
   return subscription.status === 'cancellation_scheduled';
 }

@@ -335,9 +335,9 @@ export interface RetriedPayment {
 }
 
 /**
- * Charges the oldest unpaid dunned invoice of the subscription after the commit: to the given payment method, else to
- * the subscription's. It is an attempt like our own, or `onRequest` of its customer, whose decline ends nothing. Refuses a subscription that owes nothing, has ended or is not charged, and one without a payment
- * method.
+ * Charges the oldest unpaid dunned invoice of the subscription after the commit: to the given payment method, else to the
+ * subscription's. A decline counts as an attempt of dunning. `onRequest` of the customer, it ends nothing. Refuses a
+ * subscription that owes nothing, has ended or is not charged, and one without a payment method.
  */
 export async function retryPayment(
   work: Work,

@@ -244,7 +244,7 @@ async function end(work: Work, subscriptionId: string, how: Pick<Ending, 'neverW
   return endSubscription(work, locked, { at: work.now, reason: 'non_payment', ...how });
 }
 
-/** When the last retry comes, counted from the failure that this collection began with: a reversal may begin it late. */
+/** The time of the last retry, counted from the first failure of this collection, which a reversal may begin late. */
 async function lastAttempt(work: Work, invoice: InvoiceRow, retryDays: readonly number[]): Promise<Instant> {
   const first = await findFirstFailure(work, invoice.id, invoice.attemptCount);
   return Math.max(lastRetryOf(invoice, first, retryDays), work.now);
@@ -264,7 +264,7 @@ async function scheduleRetries(
   const { retryDays, terminalAction: action } = dunning;
   const scheduled: (Pick<OwedAttempt, 'invoice' | 'cause'> & { readonly collected: InvoiceRow })[] = [];
   for (const { invoice, cause, isOnRequest, whole = invoice } of failures) {
-    // A declined payment on request ends nothing. An attempt of our own follows, which may, when the last retry would have come.
+    // A declined payment on request ends nothing. An attempt of our own follows at the time of the last retry, and may.
     const isToFollow = isOnRequest && action === 'canceled';
     const next = nextAttempt(invoice.attemptCount, retryDays, work.now);
     const nextAttemptAt = next ?? (isToFollow ? await lastAttempt(work, whole, retryDays) : null);

@@ -131,8 +131,8 @@ export function asksAddress({ type }: CheckoutView): boolean {
 }
 
 /**
- * The input that changes amounts. No code leaves that of the session out if it counts without any input, and else leaves it
- * to the order whether it counts.
+ * The input that changes amounts. An empty code takes the code of the session out, if that was in effect. Otherwise the order
+ * decides whether the code of the session counts.
  */
 export function draftOf(view: CheckoutView, details: Details): CheckoutDraft {
   const isLeft = details.discountCode === '' && view.discountCode === null;

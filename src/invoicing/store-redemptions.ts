@@ -252,18 +252,38 @@ export const paidUses = usesOf(paidStatuses);
  * drafts and open invoices with them are paid. A discount with `once` applies to one invoice, not to every invoice until one is
  * paid. A void invoice frees its use.
  */
-export async function listActiveRedemptions(
+export function listActiveRedemptions(
   work: Work,
   subscriptionIds: readonly string[],
+): Promise<Map<string, InvoiceDiscount[]>> {
+  const uses = usesOf([...paidStatuses, 'draft', 'open', 'awaiting_payment_confirmation']);
+  return listRedemptions(
+    work,
+    subscriptionIds,
+    sql`not r.fully_redeemed and (r.duration = 'forever' or ${uses} < coalesce(r.number_of_payments, 1))`,
+  );
+}
+
+/** The percentage discounts that lower each subscription for ever, in order. Subscriptions without one are missing. */
+export function listLastingPercents(
+  work: Work,
+  subscriptionIds: readonly string[],
+): Promise<Map<string, InvoiceDiscount[]>> {
+  return listRedemptions(work, subscriptionIds, sql`r.duration = 'forever' and r.amount_type = 'percent'`);
+}
+
+/** The redemptions `r` of each subscription that were not taken off and meet a condition, in order. */
+async function listRedemptions(
+  work: Work,
+  subscriptionIds: readonly string[],
+  condition: RawBuilder<unknown>,
 ): Promise<Map<string, InvoiceDiscount[]>> {
   if (subscriptionIds.length === 0) return new Map();
   const { rows } = await sql<FoundDiscount>`
     select ${columns}
       from discount_redemptions r
-     where r.environment_id = ${work.environmentId} and r.subscription_id = any(${subscriptionIds})
-       and r.removed_at is null and not r.fully_redeemed
-       and (r.duration = 'forever'
-            or ${usesOf([...paidStatuses, 'draft', 'open', 'awaiting_payment_confirmation'])} < coalesce(r.number_of_payments, 1))
+     where r.environment_id = ${work.environmentId} and r.subscription_id = any(${subscriptionIds}::text[])
+       and r.removed_at is null and ${condition}
      order by r.position, r.id`.execute(work.db);
   return groupedBy(rows, ({ subscriptionId }) => subscriptionId);
 }
@@ -302,21 +322,6 @@ export async function listBilledPeriods(work: Work, billingPeriodIds: readonly s
      where environment_id = ${work.environmentId} and billing_period_id = any(${billingPeriodIds}::text[])
        and reason in ('subscription_start', 'renewal')`.execute(work.db);
   return new Set(rows.map(({ id }) => id));
-}
-
-/** The percentage discounts that lower each subscription for ever, in order. Subscriptions without one are missing. */
-export async function listLastingPercents(
-  work: Work,
-  subscriptionIds: readonly string[],
-): Promise<Map<string, InvoiceDiscount[]>> {
-  if (subscriptionIds.length === 0) return new Map();
-  const { rows } = await sql<FoundDiscount>`
-    select ${columns}
-      from discount_redemptions r
-     where r.environment_id = ${work.environmentId} and r.subscription_id = any(${subscriptionIds}::text[])
-       and r.removed_at is null and r.duration = 'forever' and r.amount_type = 'percent'
-     order by r.position, r.id`.execute(work.db);
-  return groupedBy(rows, ({ subscriptionId }) => subscriptionId);
 }
 
 /** The discounts on the period invoices of these billing periods, by period id. Periods without one are missing. */

@@ -135,7 +135,7 @@ export function slotOfNumber(number: number): string {
   return base62(1 + (number % slots), slotLength);
 }
 
-/** The id of a record of another kind that is made with this one, once at most. It sorts as this one does. */
+/** The id of a record of another kind that is made together with this one, at most one of each. Both kinds sort alike. */
 export function idBeside(kind: SlotIdKind, id: string): string {
   return `${idPrefixes[kind]}_${id.slice(id.lastIndexOf('_') + 1)}`;
 }

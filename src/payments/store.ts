@@ -192,8 +192,8 @@ export async function findLastPaid(work: Work, invoiceId: string): Promise<Payme
 }
 
 /**
- * The instant of the first of the last `failures` failed payments of an invoice; null: there is none. A reversal is one, before
- * which none counts: an attempt without a payment method has no payment.
+ * The instant of the first of the last `failures` failed payments of an invoice; null: there is none. A reversal counts as a failure,
+ * and failures before it do not count. `failures` includes attempts without a payment method, which have no payment.
  */
 export async function findFirstFailure(work: Work, invoiceId: string, failures: number): Promise<Instant | null> {
   const { rows } = await sql<{ first: Instant | null }>`

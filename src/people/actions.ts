@@ -68,7 +68,7 @@ export async function removeMember(work: Work, userId: string): Promise<Member> 
 
 /** Invites somebody by a link, which takes the place of an open one for the same address. */
 export async function invite(work: Work, { email, role }: NewInvitation, now: Instant) {
-  // Somebody may be joining with the link before this one.
+  // Waits for somebody who is joining with the previous link.
   await store.lockInvitations(work.db, work.organizationId);
   if ((await store.listMembers(work)).some((member) => member.email === email))
     throw new Problem('memberExists', { email });

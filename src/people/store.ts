@@ -57,8 +57,8 @@ export async function findUserId(worker: Database, email: string): Promise<strin
 }
 
 /**
- * Lets the invitations of an organization be made and used one after the other only, until the transaction ends. Taken before
- * their rows, so that nobody waits in a circle.
+ * Lets the invitations of an organization be made and used one after the other only, until the transaction ends. The lock is taken
+ * before those of their rows, so that no deadlock is possible.
  */
 export async function lockInvitations(db: Database, organizationId: string): Promise<void> {
   await sql`

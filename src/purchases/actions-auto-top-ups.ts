@@ -53,7 +53,7 @@ export async function putAutoTopUp(work: Work, named: NamedCustomer, input: Auto
   const customer = await lockCustomer(work, id);
   assert(customer, 'the customer was read');
   if (customer.archived) throw new Problem('customerArchived', { id });
-  // An account that opens meanwhile reads the line when it is made: usage has its subscription until its commit.
+  // Usage that opens a ledger account locks its subscription until its commit. So the account reads this top-up, or is found here.
   await lockLivingSubscriptions(work, id);
   const before = await store.findAutoTopUp(work, id);
   if (before !== null) await setTopUpLine(work, id, before.usageMeterId, null);

@@ -302,8 +302,8 @@ interface ChargedChange {
 
 /**
  * The part of a charge that each price has, because a discount may be for some products only. Its weight is the worth of the period at
- * the price above what was `billed` for it. Undefined if all of it is for the price that heads the plan. Worked example: a plan of 3000 and a
- * seat of 1000 are paid. Two more seats for half of the period are 1000, all for seats.
+ * the price above what was `billed` for it. Undefined if all of it is for the price that heads the plan. Worked example: a plan of
+ * 3000 and a seat of 1000 are paid. Two more seats for half of the period are 1000, all for seats.
  */
 export function partsOfChange(
   { amount, items, period, at, history, next }: ChargedChange,

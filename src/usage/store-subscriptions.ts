@@ -37,8 +37,8 @@ export async function listLate(work: Work, ids: readonly string[]): Promise<stri
 /**
  * Locks the subscriptions with these ids until the work ends: a renewal or an end waits for the usage in flight, so all of
  * it is on the bill. They are locked in the order in which the subscriptions of a customer are. A subscription for which
- * something is due is left out: the usage belongs to what it is after that. With `ifNoneIsLate` none is locked then, because that work
- * locks the customers, and nobody may wait for a customer who has locked its subscriptions.
+ * something is due is left out: the usage belongs to what it is after that. With `ifNoneIsLate` none is locked then. Due work
+ * locks the customers first, as other requests do, and another order would be a deadlock.
  */
 export async function lockSubscriptions(
   work: Work,

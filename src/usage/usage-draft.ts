@@ -282,7 +282,7 @@ export interface UsagePart {
   readonly rate: PoolRate | null;
   /** Whether a spend limit counts what it draws: it is of one event then. */
   readonly isLimited: boolean;
-  /** The id of its ledger entry is that of its first event but for the prefix, so that its events find the entry. */
+  /** The id of its ledger entry: that of its first event with another prefix, so that its events find the entry. */
   readonly entryId: string;
   units: bigint;
   /** At a price with an amount for each event: that of its one event. Else 0. */

@@ -7,8 +7,10 @@ import type { Page, Request } from 'playwright-core';
 import { buildDashboard } from '../../scripts/build-dashboard.ts';
 import { createApp } from '../../src/app.ts';
 import { readDashboard } from '../../src/http/dashboard.ts';
+import type { Role } from '../../src/kernel/permission.ts';
 import { isWiderThanWindow, openWindow } from './browser.ts';
 import type { TestApp } from './harness.ts';
+import { personWith } from './people-fixture.ts';
 
 const folder = resolve(import.meta.dirname, '../../dashboard/dist');
 const pictures = process.env.TOLLKEEPER_TEST_PICTURES;
@@ -133,4 +135,21 @@ async function takePictures(page: Page, name: string): Promise<void> {
     await page.screenshot({ path: `${pictures}/${name}-${width}.png` });
   }
   await page.setViewportSize(size);
+}
+
+/** Signs a new person with this role in, in place of the one before. Drops the errors of the console until then. */
+export async function signIn(
+  app: TestApp,
+  { page, errors, address }: { readonly page: Page; readonly errors: string[]; readonly address: string },
+  role: Role,
+) {
+  const { browser } = await personWith(app, role);
+  await page.context().clearCookies();
+  await page
+    .context()
+    .addCookies([...browser.cookies].map(([name, value]) => ({ name, value, url: address, httpOnly: true })));
+  errors.length = 0;
+  await page.goto(`${address}/api-keys`);
+  await page.getByRole('button', { name: /^Signed in as/ }).waitFor();
+  return browser;
 }

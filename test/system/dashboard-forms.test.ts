@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Role } from '../../src/kernel/permission.ts';
-import { openBrowser, serveDashboard, visit } from '../support/dashboard-fixture.ts';
+import { openBrowser, serveDashboard, signIn, visit } from '../support/dashboard-fixture.ts';
 import { type Body, startTestApp } from '../support/harness.ts';
-import { personWith } from '../support/people-fixture.ts';
 import { setUpPlans } from '../support/plans.ts';
 import { meter, newCustomer, plan } from '../support/shop.ts';
 
@@ -15,13 +14,7 @@ const dialog = page.getByRole('dialog');
 const percent = (code: string) => ({ name: '5 off', code, amount: 5, amountType: 'percent', duration: 'once' });
 
 async function signInAs(role: Role) {
-  const { browser } = await personWith(app, role);
-  await page.context().clearCookies();
-  await page
-    .context()
-    .addCookies([...browser.cookies].map(([name, value]) => ({ name, value, url: address, httpOnly: true })));
-  await page.goto(`${address}/api-keys`);
-  await page.getByRole('button', { name: /^Signed in as/ }).waitFor();
+  await signIn(app, { page, errors, address }, role);
   errors.length = 0;
 }
 

@@ -13,7 +13,7 @@ import {
   samlProvider,
   startOidcProvider,
 } from '../support/company-fixture.ts';
-import { assertGoodPage, openBrowser, serveDashboard, visit } from '../support/dashboard-fixture.ts';
+import { assertGoodPage, openBrowser, serveDashboard, signIn, visit } from '../support/dashboard-fixture.ts';
 import { resolved } from '../support/document.ts';
 import { type Body, startTestApp } from '../support/harness.ts';
 import { lengthened } from '../support/longest-texts.ts';
@@ -29,17 +29,7 @@ const address = await serveDashboard(app);
 const { page, errors } = await openBrowser();
 
 /** The one window, from here on that of somebody with a role. */
-async function signInAs(role: Role) {
-  const { browser } = await personWith(app, role);
-  await page.context().clearCookies();
-  await page
-    .context()
-    .addCookies([...browser.cookies].map(([name, value]) => ({ name, value, url: address, httpOnly: true })));
-  errors.length = 0;
-  await page.goto(`${address}/api-keys`);
-  await page.getByRole('button', { name: /^Signed in as/ }).waitFor();
-  return browser;
-}
+const signInAs = (role: Role) => signIn(app, { page, errors, address }, role);
 
 interface Action {
   readonly path: string;
